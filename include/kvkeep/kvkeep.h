@@ -1,0 +1,389 @@
+/* kvkeep.h: a paged KV-cache manager for batching LLM servers.
+ *
+ * A cache hands out fixed-size KV pages through per-sequence block tables, shares the pages of equal prefixes, and says
+ * which pages a batch reads and where its new tokens go. It never touches K or V: it queues moves, the engine runs them.
+ *
+ * What holds for every call:
+ *   Threads   one thread at a time per cache; different caches never interfere; no globals, no locks.
+ *   Results   an int >= 0, or a negative KVK_E* code (kvk_strerror tells it in words). Nothing aborts.
+ *   Failure   a call that fails has changed nothing, memory shortage included.
+ *   Memory    from one jemalloc arena of the cache's own, or from the caller's allocator. Every array grows to its
+ *             high-water mark and stays, so a steady state allocates nothing.
+ *   Ownership arrays and structs passed in belong to the caller and are not kept. Strings returned are static.
+ *   Units     lengths in tokens, memory in pages of `page_tokens` tokens, page ids 0 .. n_pages-1.
+ *   Sizes     structs with a `size` field are filled and read up to that many bytes, so old callers meet new libraries.
+ *
+ * Words: a *group* is a set of layers that share one block table; every sequence has one table per group. A page is
+ *   free    nobody refers to it, content unknown
+ *   cached  nobody refers to it, but its content can be found by prefix; reclaimed least recently used first
+ *   limbo   released while a batch in flight may still read it; becomes free or cached when that batch ends
+ *   used    referred to by at least one sequence
+ * and free + cached + limbo + used == n_pages at all times.
+ */
+#ifndef KVKEEP_KVKEEP_H
+#define KVKEEP_KVKEEP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define KVK_API __attribute__((visibility("default")))
+#else
+#define KVK_API
+#endif
+
+#define KVK_VERSION_MAJOR 0
+#define KVK_VERSION_MINOR 1
+#define KVK_VERSION_PATCH 0
+
+/* ---- Errors -------------------------------------------------------------------------------------------------- */
+
+#define KVK_ERRORS(X)                                                                                                  \
+    X(KVK_EINVAL, -1, "argument out of range")                                                                         \
+    X(KVK_ENOMEM, -2, "out of host memory")                                                                            \
+    X(KVK_ENOPAGE, -3, "not enough pages now; later, when others finish")                                              \
+    X(KVK_ENEVER, -4, "needs more pages than the pool can ever give")                                                  \
+    X(KVK_ESTALE, -5, "handle is not open")                                                                            \
+    X(KVK_EBUSY, -6, "in use by a sequence or by a batch in flight")                                                   \
+    X(KVK_ESPACE, -7, "an output array is too small")                                                                  \
+    X(KVK_ESTATE, -8, "call out of order: see what it needs to come before")                                           \
+    X(KVK_EIO, -9, "the recorder's writer failed")
+
+enum kvk_error {
+#define KVK_ERROR_ENUM(name, value, text) name = value,
+    KVK_ERRORS(KVK_ERROR_ENUM)
+#undef KVK_ERROR_ENUM
+};
+
+/* The text of an error code; "ok" for values >= 0, "unknown error" for the rest. */
+KVK_API const char *kvk_strerror(int error);
+
+/* The name of an error code, "KVK_ENOPAGE"; NULL if there is none. */
+KVK_API const char *kvk_error_name(int error);
+
+/* "major.minor.patch" of the library in use. */
+KVK_API const char *kvk_version(void);
+
+/* ---- The cache ----------------------------------------------------------------------------------------------- */
+
+typedef struct kvk_cache kvk_cache;
+
+/* Where host memory comes from. Both functions get `ctx`; alloc returns memory aligned to 16 bytes or NULL; free gets
+ * the size that was asked for. */
+typedef struct kvk_allocator {
+    void *(*alloc)(void *ctx, size_t bytes);
+    void (*free)(void *ctx, void *memory, size_t bytes);
+    void *ctx;
+} kvk_allocator;
+
+/* What identifies the content of a full page. */
+typedef enum kvk_content {
+    KVK_CONTENT_NONE = 0,   /* nothing: no prefix cache */
+    KVK_CONTENT_TOKENS = 1, /* its tokens, passed to attach and commit */
+    KVK_CONTENT_KEYS = 2    /* a 128-bit key per page, for engines that hash themselves */
+} kvk_content;
+
+#define KVK_MAX_PAGES 2147483647u /* 2^31 - 1 */
+#define KVK_MAX_PAGE_TOKENS 65536u
+#define KVK_MAX_GROUPS 1024u
+#define KVK_MAX_TOKENS 2147483647u /* of one sequence */
+
+typedef struct kvk_config {
+    uint32_t size;        /* sizeof(kvk_config) */
+    uint32_t page_tokens; /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
+    uint32_t n_pages;     /* 1 .. KVK_MAX_PAGES; required */
+    uint32_t n_groups;    /* 1 .. KVK_MAX_GROUPS; default 1 */
+    uint32_t watermark;   /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
+    uint32_t content;     /* a kvk_content; default KVK_CONTENT_TOKENS */
+    uint32_t zero_fill;   /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
+    uint32_t reserved;    /* 0 */
+    uint64_t
+        hash_seed; /* of the content index. Results never depend on it; a random one makes collisions unpredictable */
+    const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
+} kvk_config;
+
+/* Fills in `size` and the defaults. */
+KVK_API void kvk_config_init(kvk_config *config);
+
+/* Makes a cache. Host memory grows with the pages that were ever used, not with n_pages. KVK_EINVAL, KVK_ENOMEM. */
+KVK_API int kvk_cache_open(const kvk_config *config, kvk_cache **out);
+
+/* Ends a cache and all its sequences; a recorder gets its last bytes. NULL does nothing. */
+KVK_API void kvk_cache_close(kvk_cache *cache);
+
+/* The configuration in use, defaults filled in (allocator NULL). KVK_EINVAL. */
+KVK_API int kvk_cache_config(const kvk_cache *cache, kvk_config *out);
+
+/* ---- Sequences ----------------------------------------------------------------------------------------------- */
+
+/* A sequence's handle. 0 is never one, and a closed handle is never valid again (generation-tagged): using it gives
+ * KVK_ESTALE. Handles are below 2^63. */
+typedef uint64_t kvk_seq;
+
+typedef struct kvk_key {
+    uint64_t lo, hi;
+} kvk_key;
+
+typedef struct kvk_seq_params {
+    uint32_t size;    /* sizeof(kvk_seq_params) */
+    int32_t priority; /* higher is more important; default 0 */
+    kvk_key salt;     /* sequences share pages only if salt and adapter are equal (vLLM: cache_salt); default 0 */
+    uint64_t adapter; /* the adapter's identity, not its name: a reloaded LoRA needs a new one; default 0 */
+} kvk_seq_params;
+
+typedef struct kvk_seq_info {
+    uint32_t size; /* sizeof(kvk_seq_info) */
+    int32_t priority;
+    uint32_t n_tokens;    /* tokens whose K/V are computed, or planned in a batch in flight */
+    uint32_t n_committed; /* of these, tokens named by attach or commit */
+    uint32_t n_pages;     /* pages in each group's table, those reserved ahead included */
+    uint32_t n_in_flight; /* batches in flight that hold it */
+} kvk_seq_info;
+
+/* Opens an empty sequence. `params` NULL: defaults. O(1). KVK_EINVAL, KVK_ENOMEM. */
+KVK_API int kvk_seq_open(kvk_cache *cache, const kvk_seq_params *params, kvk_seq *out);
+
+/* Ends a sequence and drops its references, tail first, so that a chain loses its tail before its head. Full pages whose
+ * content is known become cached, the others free; what a batch in flight may read goes through limbo.
+ * Returns the pages that no sequence refers to any more. O(pages). KVK_ESTALE. */
+KVK_API int kvk_seq_close(kvk_cache *cache, kvk_seq seq);
+
+/* Opens a sequence that shares every page holding tokens of `parent` (pages reserved ahead stay the parent's). Whoever
+ * next writes into a shared partial page gets its own copy in kvk_reserve: copy-on-write. O(pages).
+ * KVK_ESTALE, KVK_ENOMEM, KVK_EBUSY while a batch in flight holds the parent. */
+KVK_API int kvk_seq_fork(kvk_cache *cache, kvk_seq parent, kvk_seq *out);
+
+/* KVK_ESTALE. */
+KVK_API int kvk_seq_set_priority(kvk_cache *cache, kvk_seq seq, int32_t priority);
+
+/* KVK_ESTALE, KVK_EINVAL. */
+KVK_API int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out);
+
+/* Copies the block table of one group, in token order, into pages[cap]. Returns its length. KVK_ESTALE, KVK_EINVAL,
+ * KVK_ESPACE. With cap 0 and pages NULL it only returns the length. */
+KVK_API int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap);
+
+/* ---- Prefix cache -------------------------------------------------------------------------------------------- */
+
+/* Tokens and what names them. KVK_CONTENT_TOKENS: tokens[n_tokens]. KVK_CONTENT_KEYS: keys[n_keys], one per page that
+ * these tokens make full. KVK_CONTENT_NONE: only n_tokens counts. */
+typedef struct kvk_text {
+    uint32_t n_tokens;
+    uint32_t n_keys;
+    const uint32_t *tokens;
+    const kvk_key *keys;
+} kvk_text;
+
+/* Gives an empty sequence the longest cached prefix of `prompt`, in whole pages, leaving at least the last token to
+ * compute. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared equal.
+ * Returns the tokens attached (a multiple of page_tokens). Pages attached are used, so they cannot be reclaimed.
+ * O(prompt). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
+KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt);
+
+/* The tokens that attach would find for a sequence opened with `params`, changing nothing. KVK_EINVAL. */
+KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
+
+/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used or in limbo. `in_use`
+ * (may be NULL) gets how many are. O(cached). Returns the pages freed. */
+KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
+
+/* ---- Room for tokens ----------------------------------------------------------------------------------------- */
+
+/* What a reservation may cost others. */
+typedef enum kvk_effort {
+    KVK_FREE_ONLY =
+        0,           /* pages that no sequence refers to (free, then cached), leaving `watermark` of them: admission */
+    KVK_RECLAIM = 1, /* the same down to the last one: sequences that already run */
+    KVK_EVICT = 2 /* may also take pages from live sequences where a policy allows; without policies as KVK_RECLAIM */
+} kvk_effort;
+
+enum kvk_can {
+    KVK_OK = 0,    /* now */
+    KVK_LATER = 1, /* when others finish: kvk_reserve gives KVK_ENOPAGE now */
+    KVK_NEVER = 2  /* not even alone in the pool: kvk_reserve gives KVK_ENEVER */
+};
+
+/* Says what kvk_reserve with the same arguments would do. Returns a kvk_can. O(groups). KVK_ESTALE, KVK_EINVAL. */
+KVK_API int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
+
+/* Makes room for `n_tokens` more than the sequence holds (prompt, chunk, next token, drafts), in all groups or in none.
+ * Takes free pages first, then reclaims cached ones, leaves before their parents. What others see is never written: a
+ * partial last page that another sequence shares is replaced by a copy (one more page and a queued KVK_MOVE_COPY); one
+ * that only this sequence refers to, but that was full and findable before kvk_truncate, is no longer found.
+ * Room already there is used first. Returns the pages taken. O(pages taken).
+ * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ENOPAGE, KVK_ENEVER. */
+KVK_API int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
+
+/* Names the next text->n_tokens tokens of the sequence; their K/V must be in place before anybody who finds them reads
+ * (commit after kvk_batch_end, or before it if all reads come later on the same stream). Each page that becomes full becomes
+ * findable. Equal content in several pages is fine. Tokens beyond n_tokens lengthen the sequence (an engine without
+ * batches); the room must be reserved. Returns how many pages of each group became full.
+ * O(tokens). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE without room. */
+KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
+
+/* Shortens the sequence to its first `n_tokens` tokens and gives back every page past them, pages reserved ahead too.
+ * Returns the pages that no sequence refers to any more. KVK_ESTALE, KVK_EINVAL if the sequence is shorter. */
+KVK_API int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
+
+/* ---- Batches ------------------------------------------------------------------------------------------------- */
+
+typedef struct kvk_batch_entry {
+    kvk_seq seq;
+    uint32_t n_query; /* new tokens that the batch computes for it; 0 is allowed */
+    uint32_t reserved;
+} kvk_batch_entry;
+
+typedef enum kvk_plan_form {
+    KVK_PLAN_CSR = 0,   /* as FlashInfer takes it: indptr, pages, last_page_len */
+    KVK_PLAN_PADDED = 1 /* as vLLM takes it: one row of pages per entry */
+} kvk_plan_form;
+
+/* Where a plan goes. Index arrays are int32_t or int64_t by `index_bits`. G = n_groups, E = entries_cap, Q = slots_cap,
+ * P = pages_cap; each group has its region of fixed size, so addresses stay the same from step to step (CUDA graphs).
+ * A page list covers the entry's tokens, its new ones included, and nothing reserved beyond. NULL arrays are left out. */
+typedef struct kvk_plan {
+    uint32_t size;        /* sizeof(kvk_plan) */
+    uint32_t form;        /* a kvk_plan_form */
+    uint32_t index_bits;  /* 32 or 64 */
+    uint32_t entries_cap; /* E */
+    uint64_t pages_cap;   /* P: CSR, pages per group; PADDED, pages per row */
+    uint64_t slots_cap;   /* Q */
+    void *indptr;        /* CSR only, [G][E+1]: entry i of group g has pages indptr[i] .. indptr[i+1]-1 of that group */
+    void *pages;         /* CSR [G][P]; PADDED [G][E][P], unused places hold `pad` */
+    void *positions;     /* as `pages`: the position of each page's first token */
+    void *last_page_len; /* [G][E]: tokens in the last page, 1 .. page_tokens; 0 for an entry without tokens */
+    void *seq_lens;      /* [E]: tokens of each entry, its new ones included */
+    void *query_indptr;  /* [E+1]: entry i has queries query_indptr[i] .. query_indptr[i+1]-1 */
+    int64_t *slots;      /* [G][Q]: page * page_tokens + offset of each new token */
+    int64_t pad;         /* default 0 */
+    uint64_t n_pages;    /* out: what pages_cap must at least be */
+    uint64_t n_slots;    /* out: what slots_cap must at least be */
+} kvk_plan;
+
+/* A batch in flight; 0 is never one. */
+typedef uint64_t kvk_batch;
+
+/* Fills in `size`, CSR form and 32-bit indices. */
+KVK_API void kvk_plan_init(kvk_plan *plan);
+
+/* Plans a batch: fills the caller's arrays and opens an epoch. Until its kvk_batch_end no page that it lists is handed
+ * to anybody else, even if its sequence is closed. Several batches may be in flight, also of one sequence.
+ * Each entry's n_query tokens must have been reserved. Run the queued moves before the batch's kernels.
+ * O(pages listed). KVK_ESTALE, KVK_EINVAL (a sequence listed twice), KVK_ENOMEM, KVK_ESTATE (not reserved),
+ * KVK_ESPACE (n_pages and n_slots say what is needed). */
+KVK_API int kvk_batch_plan(kvk_cache *cache, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan,
+                           kvk_batch *out);
+
+typedef struct kvk_batch_result {
+    uint32_t size;            /* sizeof(kvk_batch_result) */
+    uint32_t n;               /* entries, as planned */
+    const uint32_t *accepted; /* [n] tokens kept of each entry's n_query (the rest were rejected drafts); NULL: all */
+} kvk_batch_result;
+
+/* Ends a batch: takes rejected tokens off their sequences (their pages stay reserved) and lets limbo pages go whose last
+ * reader has ended, and every batch planned before it. Sequences closed or shortened since the plan are left as they are.
+ * `result` NULL: all accepted.
+ * Returns the pages that left limbo. O(entries + limbo). KVK_ESTALE, KVK_EINVAL (more accepted than planned, fewer than
+ * already committed), KVK_EBUSY (tokens rejected while a later batch in flight builds on them). */
+KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result);
+
+/* ---- Moves --------------------------------------------------------------------------------------------------- */
+
+typedef enum kvk_move_kind {
+    KVK_MOVE_COPY = 0, /* the first n_tokens of page src to page dst */
+    KVK_MOVE_ZERO = 1  /* zero page dst */
+} kvk_move_kind;
+
+typedef struct kvk_move {
+    uint32_t kind; /* a kvk_move_kind */
+    uint32_t group;
+    uint32_t src, dst; /* pages; src == dst for KVK_MOVE_ZERO */
+    uint32_t n_tokens; /* 1 .. page_tokens */
+} kvk_move;
+
+/* Takes up to `cap` queued moves, oldest first, off the queue. Returns how many; with cap 0 how many wait. The engine runs
+ * them in this order before the kernels of any batch planned after them. KVK_EINVAL. */
+KVK_API int kvk_moves_take(kvk_cache *cache, kvk_move *moves, uint32_t cap);
+
+/* Pages of one group in host memory: page p is at base + p * page_stride, made of `rows` runs (layers x {K,V} x heads)
+ * row_stride bytes apart, each holding the page's tokens in order, token_bytes each. HND: token_bytes = dim * element. */
+typedef struct kvk_host_pages {
+    void *base;
+    uint64_t page_stride;
+    uint64_t row_stride;
+    uint32_t rows;
+    uint32_t token_bytes;
+    uint32_t page_tokens;
+    uint32_t n_pages;
+} kvk_host_pages;
+
+/* Runs moves on host memory, in order; groups[n_groups] describes each group's pages. All moves are checked before the
+ * first is run. Returns n. KVK_EINVAL. */
+KVK_API int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_pages *groups, uint32_t n_groups);
+
+/* ---- Seeing what goes on ------------------------------------------------------------------------------------- */
+
+typedef struct kvk_stats {
+    uint32_t size; /* sizeof(kvk_stats) */
+    uint32_t n_pages, page_tokens;
+    uint32_t pages_free, pages_cached, pages_limbo, pages_used;
+    uint32_t sequences, batches_in_flight, moves_waiting;
+    uint32_t peak_pages_used, peak_sequences;
+    uint64_t live_tokens;     /* token places filled in used pages, a shared page counted once, all groups */
+    uint64_t pages_taken;     /* pages handed to sequences, free or reclaimed */
+    uint64_t pages_reclaimed; /* of these, cached ones whose content was lost */
+    uint64_t cow_copies;
+    uint64_t prefix_queries;                        /* tokens asked for by attach (vllm:prefix_cache_queries) */
+    uint64_t prefix_hits;                           /* tokens attached (vllm:prefix_cache_hits) */
+    uint64_t prefix_page_queries, prefix_page_hits; /* the same in whole pages of one group */
+    uint64_t memory_bytes, peak_memory_bytes;       /* host memory held */
+    uint64_t memory_allocations;                    /* made since open */
+    double usage_pages;                             /* pages_used / n_pages */
+    double usage_tokens;                            /* live_tokens / (n_pages * page_tokens) */
+} kvk_stats;
+
+/* O(1). KVK_EINVAL. */
+KVK_API int kvk_stats_get(const kvk_cache *cache, kvk_stats *out);
+
+enum kvk_page_state { KVK_PAGE_FREE = 0, KVK_PAGE_CACHED = 1, KVK_PAGE_LIMBO = 2, KVK_PAGE_USED = 3 };
+
+typedef struct kvk_page_info {
+    uint32_t size;       /* sizeof(kvk_page_info) */
+    uint32_t state;      /* a kvk_page_state */
+    uint32_t refs;       /* sequences that refer to it */
+    uint32_t generation; /* times it was taken: a changed number means a new owner */
+    uint32_t n_tokens;   /* token places filled */
+    uint32_t findable;   /* 1: its content can be found by prefix */
+} kvk_page_info;
+
+/* KVK_EINVAL. */
+KVK_API int kvk_page_info_get(const kvk_cache *cache, uint32_t page, kvk_page_info *out);
+
+/* Gets one violated invariant: its number in docs/invariants.md, and what was found. */
+typedef void (*kvk_audit_fn)(void *ctx, const char *invariant, const char *text);
+
+/* Checks every invariant of docs/invariants.md over the whole state and reports all violations. Returns their number.
+ * `report` may be NULL. O(pages + table entries). KVK_ENOMEM. */
+KVK_API int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx);
+
+/* Takes `n` bytes of the op log; returns 0, or anything else to say that it failed. */
+typedef int (*kvk_write_fn)(void *ctx, const char *bytes, size_t n);
+
+/* Records every later call that may change the cache as a line of the op log (docs/oplog.md), with its result, through
+ * `write`, in large pieces. Calls refused with KVK_EINVAL or KVK_ENOMEM are left out: they changed nothing and a replay could not
+ * repeat them. Only on a cache that has never held a sequence, since a replay starts from an empty one. After a failed
+ * write recording stops. KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE. */
+KVK_API int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx);
+
+/* Writes what is left and stops. Returns 0, or KVK_EIO if any write failed, KVK_ESTATE if nothing is recorded. */
+KVK_API int kvk_record_stop(kvk_cache *cache);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,280 @@
+/* audit.c: checks the invariants of docs/invariants.md over the whole state, and reports every violation. */
+#include "base/checked.h"
+#include "cache/cache.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct audit {
+    const kvk_cache *c;
+    kvk_audit_fn report;
+    void *ctx;
+    int violations;
+    uint32_t *seen; /* [unseen] table entries that name each page */
+} audit;
+
+__attribute__((format(printf, 3, 4))) static void violated(audit *a, const char *invariant, const char *format, ...)
+{
+    char text[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    a->violations++;
+    if (a->report)
+        a->report(a->ctx, invariant, text);
+}
+
+#define EXPECT(a, invariant, condition, ...)                                                                           \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            violated(a, invariant, __VA_ARGS__);                                                                       \
+    } while (0)
+
+/* ---- P: pages */
+
+static void count_states(audit *a)
+{
+    const pool *p = &a->c->store.pool;
+    uint32_t n[4] = {p->n_pages - p->unseen, 0, 0, 0};
+    uint64_t live = 0;
+    for (uint32_t id = 0; id < p->unseen; id++) {
+        int state = pool_state(p, id);
+        n[state]++;
+        live += state == KVK_PAGE_USED ? p->pages[id].filled : 0;
+        EXPECT(a, "P6", p->pages[id].filled <= page_tokens(a->c), "page %u: %u places filled", id, p->pages[id].filled);
+    }
+    EXPECT(a, "P1", n[KVK_PAGE_FREE] == pool_free(p) && n[KVK_PAGE_USED] == pool_used(p),
+           "free %u and used %u, counted %u and %u", pool_free(p), pool_used(p), n[KVK_PAGE_FREE], n[KVK_PAGE_USED]);
+    EXPECT(a, "P4", n[KVK_PAGE_CACHED] == p->cached.count, "cached %u, counted %u", p->cached.count,
+           n[KVK_PAGE_CACHED]);
+    EXPECT(a, "P5", n[KVK_PAGE_LIMBO] == p->limbo.count, "limbo %u, counted %u", p->limbo.count, n[KVK_PAGE_LIMBO]);
+    EXPECT(a, "P6", live == p->live_tokens, "live tokens %llu, counted %llu", (unsigned long long)p->live_tokens,
+           (unsigned long long)live);
+}
+
+/* Every page of a list is in the list's state, and the list is as long as it says. */
+static void check_list(audit *a, const char *invariant, const list *l, int state)
+{
+    const pool *p = &a->c->store.pool;
+    uint32_t n = 0, before = LIST_NONE;
+    for (uint32_t id = l->head; id != LIST_NONE && n <= l->count; id = p->pages[id].link.next, n++) {
+        EXPECT(a, invariant, pool_state(p, id) == state, "page %u is on a list of state %d", id, state);
+        EXPECT(a, invariant, p->pages[id].link.prev == before, "page %u: broken link", id);
+        before = id;
+    }
+    EXPECT(a, invariant, n == l->count && l->tail == before, "list of state %d: %u pages, says %u", state, n, l->count);
+}
+
+/* Each page on the free stack is free, and stands there once: as many as there are free pages that were taken before. */
+static void check_free_stack(audit *a)
+{
+    const pool *p = &a->c->store.pool;
+    for (uint32_t i = 0; i < p->n_stacked; i++) {
+        uint32_t id = p->stack[i];
+        EXPECT(a, "P3", id < p->unseen && pool_state(p, id) == KVK_PAGE_FREE && a->seen[id] == 0,
+               "page %u on the free stack is not free, or there twice", id);
+        a->seen[id] = 1;
+    }
+    memset(a->seen, 0, p->unseen * sizeof *a->seen);
+}
+
+/* ---- T: tables */
+
+static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t i)
+{
+    const pool *p = &a->c->store.pool;
+    uint32_t id = s->tables[g].pages[i];
+    uint64_t before = (uint64_t)i * page_tokens(a->c);
+    if (id >= p->unseen) {
+        violated(a, "T1", "group %u entry %u names page %u, never taken", g, i, id);
+        return;
+    }
+    a->seen[id]++;
+    if (before >= s->n_tokens)
+        EXPECT(a, "T3", pool_is_private(p, id), "page %u reserved ahead is shared or findable", id);
+    else
+        EXPECT(a, "T4", p->pages[id].filled >= min_u32(page_tokens(a->c), (uint32_t)(s->n_tokens - before)),
+               "page %u holds fewer tokens than its sequence", id);
+}
+
+/* The full named pages of a sequence form one chain of nodes, its `chain` at the end. */
+static void check_chain(audit *a, const sequence *s, uint32_t g)
+{
+    const kvk_cache *c = a->c;
+    uint32_t parent = CHAIN_ROOT;
+    if (c->config.content == KVK_CONTENT_NONE || s->chain == CHAIN_BROKEN)
+        return;
+    for (uint32_t i = 0; i < s->n_committed / page_tokens(c); i++) {
+        uint32_t node = c->store.pool.pages[s->tables[g].pages[i]].content;
+        if (node == CONTENT_NONE || c->store.prefix.nodes[node].parent != parent) {
+            violated(a, "C4", "group %u entry %u does not continue its chain", g, i);
+            return;
+        }
+        parent = node;
+    }
+    EXPECT(a, "C4", s->chain == parent, "a sequence's chain does not end at its last full page");
+}
+
+static void check_sequence(audit *a, const sequence *s)
+{
+    for (uint32_t g = 0; g < a->c->config.n_groups; g++) {
+        EXPECT(a, "T1", s->tables[g].n == s->tables[0].n && s->tables[g].n <= s->tables[g].cap,
+               "group %u has %u entries, group 0 %u", g, s->tables[g].n, s->tables[0].n);
+        for (uint32_t i = 0; i < s->tables[g].n; i++)
+            check_entry(a, s, g, i);
+        if (s->n_committed <= sequence_room(a->c, s))
+            check_chain(a, s, g);
+    }
+    EXPECT(a, "T2", s->n_committed <= s->n_tokens && s->n_tokens <= sequence_room(a->c, s),
+           "committed %u, tokens %u, room %llu", s->n_committed, s->n_tokens,
+           (unsigned long long)sequence_room(a->c, s));
+}
+
+static void check_refs(audit *a)
+{
+    const pool *p = &a->c->store.pool;
+    for (uint32_t id = 0; id < p->unseen; id++)
+        EXPECT(a, "P2", p->pages[id].refs == a->seen[id], "page %u: %u refs, %u table entries", id, p->pages[id].refs,
+               a->seen[id]);
+}
+
+/* ---- S: slots and counters */
+
+static void check_slots(audit *a)
+{
+    const kvk_cache *c = a->c;
+    uint32_t open = 0, closed = 0;
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        open += c->sequences[i].is_open;
+    for (uint32_t i = c->closed; i != LIST_NONE && closed <= c->n_slots; i = c->sequences[i].next_closed, closed++)
+        EXPECT(a, "S1", !c->sequences[i].is_open, "slot %u is open and on the stack of closed ones", i);
+    EXPECT(a, "S1", open == c->counters.sequences && open + closed <= c->n_slots,
+           "%u open, %u closed of %u, says %u open", open, closed, c->n_slots, c->counters.sequences);
+    EXPECT(a, "S2", c->counters.peak_sequences >= open && c->store.pool.peak_used >= pool_used(&c->store.pool),
+           "a high-water mark is below what it marks");
+}
+
+/* ---- C: content */
+
+static void check_holders(audit *a)
+{
+    const pool *p = &a->c->store.pool;
+    const prefix *x = &a->c->store.prefix;
+    for (uint32_t id = 0; id < p->unseen; id++) {
+        uint32_t node = p->pages[id].content;
+        if (node == CONTENT_NONE)
+            continue;
+        EXPECT(a, "C1", node < x->n_nodes && x->nodes[node].holders > 0, "page %u names node %u, which is dead", id,
+               node);
+        EXPECT(a, "C1", p->pages[id].filled == page_tokens(a->c), "page %u is findable and not full", id);
+    }
+}
+
+static void check_node(audit *a, uint32_t id)
+{
+    const prefix *x = &a->c->store.prefix;
+    uint32_t holders = 0;
+    for (uint32_t g = 0; g < x->n_groups; g++) {
+        const list *l = &x->copies[(size_t)id * x->n_groups + g];
+        uint32_t n = 0;
+        for (uint32_t page = l->head; page != LIST_NONE && n <= l->count; page = x->holders[page].link.next, n++)
+            EXPECT(a, "C2", a->c->store.pool.pages[page].content == id && x->holders[page].group == g,
+                   "page %u is listed under node %u group %u", page, id, g);
+        EXPECT(a, "C2", n == l->count, "node %u group %u: %u pages listed, says %u", id, g, n, l->count);
+        holders += l->count;
+    }
+    EXPECT(a, "C2", holders == x->nodes[id].holders, "node %u: %u holders, says %u", id, holders, x->nodes[id].holders);
+    content known = {x->nodes[id].parent, &x->scopes[id], prefix_row(x, id)};
+    EXPECT(a, "C3", prefix_find(x, &known) == id, "node %u is not found by its content", id);
+}
+
+static int node_is_live(const prefix *x, uint32_t id)
+{
+    return x->nodes[id].holders > 0 || x->nodes[id].children > 0;
+}
+
+/* Counts children into seen[node], then compares. */
+static void check_children(audit *a)
+{
+    const prefix *x = &a->c->store.prefix;
+    uint32_t live = 0;
+    memset(a->seen, 0, x->n_nodes * sizeof *a->seen);
+    for (uint32_t id = 0; id < x->n_nodes; id++) {
+        live += (uint32_t)node_is_live(x, id);
+        if (node_is_live(x, id) && x->nodes[id].parent != NODE_NONE)
+            a->seen[x->nodes[id].parent]++;
+    }
+    for (uint32_t id = 0; id < x->n_nodes; id++)
+        if (node_is_live(x, id))
+            EXPECT(a, "C2", x->nodes[id].children == a->seen[id], "node %u: %u children, says %u", id, a->seen[id],
+                   x->nodes[id].children);
+    EXPECT(a, "C2", live == x->n_live, "%u live nodes, says %u", live, x->n_live);
+}
+
+static void check_content(audit *a)
+{
+    const prefix *x = &a->c->store.prefix;
+    if (a->c->config.content == KVK_CONTENT_NONE)
+        return;
+    check_holders(a);
+    for (uint32_t id = 0; id < x->n_nodes; id++)
+        if (node_is_live(x, id))
+            check_node(a, id);
+    check_children(a);
+}
+
+/* ---- B: batches, M: moves */
+
+static void check_batches(audit *a)
+{
+    const kvk_cache *c = a->c;
+    memset(a->seen, 0, c->n_slots * sizeof *a->seen);
+    for (uint32_t i = 0; i < c->n_batches; i++) {
+        const flight *b = &c->batches[i];
+        EXPECT(a, "B1", b->epoch < c->next_epoch && (i == 0 || b->epoch > c->batches[i - 1].epoch),
+               "batch %u out of order", i);
+        for (uint32_t e = 0; e < b->n; e++)
+            if (sequence_find(c, b->entries[e].seq))
+                a->seen[(uint32_t)b->entries[e].seq]++;
+    }
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        EXPECT(a, "B2", !c->sequences[i].is_open || c->sequences[i].n_in_flight == a->seen[i],
+               "slot %u: in %u batches, says %u", i, a->seen[i], c->sequences[i].n_in_flight);
+    EXPECT(a, "B3", c->store.pool.oldest_open == oldest_open(c), "the pool waits for another batch than the oldest");
+}
+
+static void check_moves(audit *a)
+{
+    const kvk_cache *c = a->c;
+    for (uint32_t i = c->moves.first; i < c->moves.end; i++) {
+        const kvk_move *m = &c->moves.moves[i];
+        EXPECT(a, "M1", m->src < c->config.n_pages && m->dst < c->config.n_pages && m->group < c->config.n_groups,
+               "move %u names page or group out of range", i - c->moves.first);
+    }
+}
+
+int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
+{
+    if (!cache)
+        return KVK_EINVAL;
+    uint32_t need = max_u32(max_u32(cache->store.pool.cap, cache->store.prefix.node_cap), cache->slots_cap);
+    if (memory_grow(&cache->memory, &cache->seen, &cache->seen_cap, max_u32(need, 1), sizeof *cache->seen) < 0)
+        return KVK_ENOMEM;
+    audit a = {.c = cache, .report = report, .ctx = ctx, .seen = cache->seen};
+    memset(a.seen, 0, cache->store.pool.unseen * sizeof *a.seen);
+    count_states(&a);
+    check_list(&a, "P4", &cache->store.pool.cached, KVK_PAGE_CACHED);
+    check_list(&a, "P5", &cache->store.pool.limbo, KVK_PAGE_LIMBO);
+    check_free_stack(&a);
+    for (uint32_t i = 0; i < cache->n_slots; i++)
+        if (cache->sequences[i].is_open)
+            check_sequence(&a, &cache->sequences[i]);
+    check_refs(&a);
+    check_slots(&a);
+    check_content(&a);
+    check_batches(&a);
+    check_moves(&a);
+    return a.violations;
+}

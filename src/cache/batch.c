@@ -1,0 +1,205 @@
+/* batch.c: batches in flight. A plan is checked and measured first, then written and opened by steps that cannot fail. */
+#include "base/checked.h"
+#include "cache/plan.h"
+#include "cache/record.h"
+
+#include <string.h>
+
+void kvk_plan_init(kvk_plan *plan)
+{
+    *plan = (kvk_plan){.size = sizeof *plan, .form = KVK_PLAN_CSR, .index_bits = 32};
+}
+
+/* What one entry asks for; adds it to the plan's needs. */
+static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
+{
+    sequence *s = sequence_find(c, e->seq);
+    if (!s)
+        return KVK_ESTALE;
+    if (s->plan_mark == c->plans)
+        return KVK_EINVAL;
+    s->plan_mark = c->plans;
+    uint64_t end = (uint64_t)s->n_tokens + e->n_query, pages = ceil_div(end, page_tokens(c));
+    if (end > sequence_room(c, s) || (e->n_query && sequence_is_shared(c, s)))
+        return KVK_ESTATE;
+    plan->n_slots += e->n_query;
+    plan->n_pages = plan->form == KVK_PLAN_CSR ? plan->n_pages + pages : pages > plan->n_pages ? pages : plan->n_pages;
+    return 0;
+}
+
+static int plan_is_valid(const kvk_plan *plan)
+{
+    return plan && plan->size == sizeof *plan && plan->form <= KVK_PLAN_PADDED &&
+           (plan->index_bits == 32 || plan->index_bits == 64);
+}
+
+/* True if the caller's arrays hold the plan; arrays left out hold anything. */
+static int plan_fits(const kvk_plan *plan, uint32_t n)
+{
+    int lists = plan->pages || plan->positions;
+    int rows = lists || plan->indptr || plan->last_page_len || plan->seq_lens || plan->query_indptr;
+    return (!rows || n <= plan->entries_cap) && (!lists || plan->n_pages <= plan->pages_cap) &&
+           (!plan->slots || plan->n_slots <= plan->slots_cap);
+}
+
+static int measure_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
+{
+    plan->n_pages = plan->n_slots = 0;
+    c->plans++;
+    for (uint32_t i = 0; i < n; i++) {
+        int rc = measure_entry(c, &entries[i], plan);
+        if (rc < 0)
+            return rc;
+    }
+    if (plan->index_bits == 32 && (plan->n_pages > INT32_MAX || plan->n_slots > INT32_MAX))
+        return KVK_EINVAL;
+    return plan_fits(plan, n) ? 0 : KVK_ESPACE;
+}
+
+/* Room for one more batch with n entries, kept for later ones. */
+static flight *prepare_batch(kvk_cache *c, uint32_t n)
+{
+    if (memory_grow(&c->memory, &c->batches, &c->batches_cap, (uint64_t)c->n_batches + 1, sizeof *c->batches) < 0)
+        return NULL;
+    if (c->n_batches == c->batches_made)
+        c->batches[c->batches_made++] = (flight){0};
+    flight *b = &c->batches[c->n_batches];
+    return memory_grow(&c->memory, &b->entries, &b->cap, n, sizeof *b->entries) < 0 ? NULL : b;
+}
+
+static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n)
+{
+    b->epoch = c->next_epoch++;
+    b->n = n;
+    for (uint32_t i = 0; i < n; i++) {
+        sequence *s = sequence_find(c, entries[i].seq);
+        sequence_set_length(c, s, s->n_tokens + entries[i].n_query);
+        s->last_epoch = b->epoch;
+        s->n_in_flight++;
+        b->entries[i] = (flight_entry){entries[i].seq, entries[i].n_query, s->n_tokens};
+    }
+    c->n_batches++;
+    pool_of(c)->oldest_open = oldest_open(c);
+}
+
+static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
+{
+    int rc = measure_plan(c, entries, n, plan);
+    if (rc < 0)
+        return rc;
+    flight *b = prepare_batch(c, n);
+    if (!b)
+        return KVK_ENOMEM;
+    plan_write(c, entries, n, plan);
+    open_batch(c, b, entries, n);
+    return 0;
+}
+
+int kvk_batch_plan(kvk_cache *cache, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan, kvk_batch *out)
+{
+    if (!cache || (n && !entries) || n > INT32_MAX || !plan_is_valid(plan) || !out)
+        return KVK_EINVAL;
+    int rc = batch_plan(cache, entries, n, plan);
+    if (rc >= 0)
+        *out = cache->batches[cache->n_batches - 1].epoch;
+    if (cache->recorder)
+        record_plan(cache, entries, n, rc);
+    return rc;
+}
+
+static flight *find_batch(kvk_cache *c, kvk_batch id)
+{
+    for (uint32_t i = 0; i < c->n_batches; i++)
+        if (c->batches[i].epoch == id)
+            return &c->batches[i];
+    return NULL;
+}
+
+/* Tokens that an entry keeps of its sequence. */
+static uint32_t end_of(const flight *b, uint32_t i, const uint32_t *accepted)
+{
+    return accepted ? b->entries[i].end - b->entries[i].n_query + accepted[i] : b->entries[i].end;
+}
+
+/* The sequence that an entry's rejected tokens are to be taken off, or NULL: none are, or it was closed or shortened since. */
+static sequence *cut_sequence(const kvk_cache *c, const flight *b, uint32_t i, const uint32_t *accepted)
+{
+    sequence *s = sequence_find(c, b->entries[i].seq);
+    uint32_t end = end_of(b, i, accepted);
+    return s && b->epoch > s->cut_epoch && end < b->entries[i].end && end < s->n_tokens ? s : NULL;
+}
+
+static int flight_lists(const flight *b, kvk_seq seq)
+{
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->entries[i].seq == seq)
+            return 1;
+    return 0;
+}
+
+/* True if a batch planned after `b` is in flight with this sequence. */
+static int builds_on(const kvk_cache *c, const flight *b, const sequence *s, kvk_seq seq)
+{
+    if (s->last_epoch == b->epoch)
+        return 0;
+    for (const flight *later = b + 1; later < c->batches + c->n_batches; later++)
+        if (flight_lists(later, seq))
+            return 1;
+    return 0;
+}
+
+static int check_result(const kvk_cache *c, const flight *b, const uint32_t *accepted)
+{
+    for (uint32_t i = 0; accepted && i < b->n; i++)
+        if (accepted[i] > b->entries[i].n_query)
+            return KVK_EINVAL;
+    for (uint32_t i = 0; accepted && i < b->n; i++) {
+        const sequence *s = cut_sequence(c, b, i, accepted);
+        if (s && builds_on(c, b, s, b->entries[i].seq))
+            return KVK_EBUSY;
+        if (s && s->n_committed > end_of(b, i, accepted))
+            return KVK_EINVAL;
+    }
+    return 0;
+}
+
+/* Takes a batch out of those in flight; its memory goes behind them for the next one. */
+static void close_batch(kvk_cache *c, flight *b)
+{
+    flight ended = *b;
+    uint32_t i = (uint32_t)(b - c->batches);
+    memmove(b, b + 1, (c->n_batches - i - 1) * sizeof *b);
+    c->batches[--c->n_batches] = ended;
+}
+
+static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
+{
+    flight *b = find_batch(c, id);
+    if (!b)
+        return KVK_ESTALE;
+    if (result && result->n != b->n)
+        return KVK_EINVAL;
+    const uint32_t *accepted = result ? result->accepted : NULL;
+    int rc = check_result(c, b, accepted);
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < b->n; i++) {
+        sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
+        if (cut)
+            sequence_set_length(c, cut, end_of(b, i, accepted));
+        if (s)
+            s->n_in_flight--;
+    }
+    close_batch(c, b);
+    return (int)pool_drain(pool_of(c), oldest_open(c));
+}
+
+int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result)
+{
+    if (!cache || (result && result->size != sizeof *result))
+        return KVK_EINVAL;
+    int rc = batch_end(cache, batch, result);
+    if (cache->recorder)
+        record_end(cache, batch, result, rc);
+    return rc;
+}

@@ -1,0 +1,180 @@
+/* cache.c: opening and closing a cache, its configuration and statistics. */
+#include "cache/cache.h"
+
+#include "base/checked.h"
+#include "cache/record.h"
+
+#include <string.h>
+
+#define STRINGIFY(x) #x
+#define VERSION_TEXT(major, minor, patch) STRINGIFY(major) "." STRINGIFY(minor) "." STRINGIFY(patch)
+
+const char *kvk_version(void)
+{
+    return VERSION_TEXT(KVK_VERSION_MAJOR, KVK_VERSION_MINOR, KVK_VERSION_PATCH);
+}
+
+int copy_sized(void *to, const void *from, uint32_t size)
+{
+    uint32_t caller, used;
+    memcpy(&caller, to, sizeof caller);
+    if (caller < sizeof caller)
+        return KVK_EINVAL;
+    used = min_u32(caller, size);
+    memcpy((char *)to + sizeof caller, (const char *)from + sizeof caller, used - sizeof caller);
+    return 0;
+}
+
+void kvk_config_init(kvk_config *config)
+{
+    *config = (kvk_config){.size = sizeof *config, .page_tokens = 16, .n_groups = 1, .content = KVK_CONTENT_TOKENS};
+}
+
+static int config_is_valid(const kvk_config *g)
+{
+    return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
+           g->n_pages <= KVK_MAX_PAGES && g->n_groups >= 1 && g->n_groups <= KVK_MAX_GROUPS &&
+           g->watermark <= g->n_pages && g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
+           (!g->allocator || (g->allocator->alloc && g->allocator->free));
+}
+
+/* The caller's configuration, fields it does not know at their defaults. */
+static int read_config(const kvk_config *from, kvk_config *to)
+{
+    if (!from || from->size < sizeof from->size || from->size > sizeof *from)
+        return KVK_EINVAL;
+    kvk_config_init(to);
+    memcpy(to, from, from->size);
+    to->size = sizeof *to;
+    return config_is_valid(to) ? 0 : KVK_EINVAL;
+}
+
+static int open_parts(kvk_cache *c)
+{
+    pool_open(&c->store.pool, &c->memory, c->config.n_pages);
+    c->replaced = memory_take(&c->memory, c->config.n_groups * sizeof *c->replaced);
+    if (!c->replaced)
+        return KVK_ENOMEM;
+    if (c->config.content == KVK_CONTENT_NONE)
+        return 0;
+    return prefix_open(&c->store.prefix, &c->memory, content_row_bytes(&c->config), c->config.n_groups,
+                       c->config.hash_seed);
+}
+
+int kvk_cache_open(const kvk_config *config, kvk_cache **out)
+{
+    kvk_config used;
+    memory from;
+    if (!out || read_config(config, &used) < 0)
+        return KVK_EINVAL;
+    if (memory_open(&from, used.allocator) < 0)
+        return KVK_ENOMEM;
+    kvk_cache *c = memory_take(&from, sizeof *c);
+    if (!c) {
+        memory_close(&from);
+        return KVK_ENOMEM;
+    }
+    *c = (kvk_cache){.memory = from, .config = used, .closed = LIST_NONE, .next_epoch = 1};
+    c->config.allocator = NULL;
+    if (open_parts(c) < 0) {
+        kvk_cache_close(c);
+        return KVK_ENOMEM;
+    }
+    *out = c;
+    return 0;
+}
+
+static void close_sequences(kvk_cache *c)
+{
+    for (uint32_t i = 0; i < c->n_slots; i++) {
+        sequence *s = &c->sequences[i];
+        for (uint32_t g = 0; g < c->config.n_groups; g++)
+            memory_give(&c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
+        memory_give(&c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
+        if (s->tail)
+            memory_give(&c->memory, s->tail, page_tokens(c) * sizeof *s->tail);
+    }
+    memory_give(&c->memory, c->sequences, c->slots_cap * sizeof *c->sequences);
+}
+
+static void close_batches(kvk_cache *c)
+{
+    for (uint32_t i = 0; i < c->batches_made; i++)
+        memory_give(&c->memory, c->batches[i].entries, c->batches[i].cap * sizeof *c->batches[i].entries);
+    memory_give(&c->memory, c->batches, c->batches_cap * sizeof *c->batches);
+}
+
+void kvk_cache_close(kvk_cache *cache)
+{
+    if (!cache)
+        return;
+    kvk_record_stop(cache);
+    close_sequences(cache);
+    close_batches(cache);
+    memory_give(&cache->memory, cache->moves.moves, cache->moves.cap * sizeof *cache->moves.moves);
+    memory_give(&cache->memory, cache->replaced, cache->config.n_groups * sizeof *cache->replaced);
+    memory_give(&cache->memory, cache->seen, cache->seen_cap * sizeof *cache->seen);
+    prefix_close(&cache->store.prefix);
+    pool_close(&cache->store.pool);
+    memory rest = cache->memory;
+    memory_give(&rest, cache, sizeof *cache);
+    memory_close(&rest);
+}
+
+int kvk_cache_config(const kvk_cache *cache, kvk_config *out)
+{
+    return cache && out ? copy_sized(out, &cache->config, sizeof *out) : KVK_EINVAL;
+}
+
+static kvk_stats stats_of(const kvk_cache *c)
+{
+    const pool *p = &c->store.pool;
+    const counters *n = &c->counters;
+    return (kvk_stats){.n_pages = p->n_pages,
+                       .page_tokens = page_tokens(c),
+                       .pages_free = pool_free(p),
+                       .pages_cached = p->cached.count,
+                       .pages_limbo = p->limbo.count,
+                       .pages_used = pool_used(p),
+                       .sequences = n->sequences,
+                       .batches_in_flight = c->n_batches,
+                       .moves_waiting = c->moves.end - c->moves.first,
+                       .peak_pages_used = p->peak_used,
+                       .peak_sequences = n->peak_sequences,
+                       .live_tokens = p->live_tokens,
+                       .pages_taken = n->pages_taken,
+                       .pages_reclaimed = c->store.reclaimed,
+                       .cow_copies = n->cow_copies,
+                       .prefix_queries = n->prefix_queries,
+                       .prefix_hits = n->prefix_hits,
+                       .prefix_page_queries = n->prefix_page_queries,
+                       .prefix_page_hits = n->prefix_page_hits,
+                       .memory_bytes = c->memory.bytes,
+                       .peak_memory_bytes = c->memory.peak_bytes,
+                       .memory_allocations = c->memory.allocations,
+                       .usage_pages = (double)pool_used(p) / p->n_pages,
+                       .usage_tokens = (double)p->live_tokens / ((double)p->n_pages * page_tokens(c))};
+}
+
+int kvk_stats_get(const kvk_cache *cache, kvk_stats *out)
+{
+    if (!cache || !out)
+        return KVK_EINVAL;
+    kvk_stats stats = stats_of(cache);
+    return copy_sized(out, &stats, sizeof stats);
+}
+
+int kvk_page_info_get(const kvk_cache *cache, uint32_t page, kvk_page_info *out)
+{
+    if (!cache || !out || page >= cache->config.n_pages)
+        return KVK_EINVAL;
+    const pool *p = &cache->store.pool;
+    kvk_page_info info = {.state = (uint32_t)pool_state(p, page)};
+    if (page < p->unseen) {
+        info.refs = p->pages[page].refs;
+        info.generation = p->pages[page].generation;
+        info.n_tokens = info.state == KVK_PAGE_FREE ? 0 : p->pages[page].filled;
+        info.findable = p->pages[page].content != CONTENT_NONE;
+    }
+    return copy_sized(out, &info, sizeof info);
+}

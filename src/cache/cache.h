@@ -1,0 +1,135 @@
+/* cache/cache.h: the state behind a kvk_cache, and what its files share. */
+#ifndef KVK_CACHE_CACHE_H
+#define KVK_CACHE_CACHE_H
+
+#include "page/store.h"
+#include "page/table.h"
+
+#include <kvkeep/kvkeep.h>
+
+#define CHAIN_ROOT NODE_NONE          /* no full page yet */
+#define CHAIN_BROKEN (NODE_NONE - 1u) /* a full page without known content: nothing after it can be found */
+
+typedef struct sequence {
+    uint32_t generation; /* of the slot; part of the handle */
+    uint32_t is_open;
+    uint32_t next_closed; /* closed: the next closed slot */
+    int32_t priority;
+    scope scope;
+    uint32_t n_tokens;    /* computed or planned */
+    uint32_t n_committed; /* named; <= n_tokens */
+    uint32_t chain;       /* node of the last full page named, CHAIN_ROOT or CHAIN_BROKEN */
+    uint32_t n_in_flight;
+    uint64_t last_epoch; /* of the last batch planned with it; 0 never */
+    uint64_t cut_epoch;  /* batches up to this one were planned before it was last shortened */
+    uint64_t plan_mark;  /* the last plan that looked at it, to see doubles */
+    uint32_t *tail;      /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */
+    table *tables;       /* [n_groups] */
+} sequence;
+
+/* A batch in flight, and what was planned for each of its entries. */
+typedef struct flight_entry {
+    kvk_seq seq;
+    uint32_t n_query;
+    uint32_t end; /* its n_tokens when planned, queries included */
+} flight_entry;
+
+typedef struct flight {
+    uint64_t epoch;
+    flight_entry *entries;
+    uint32_t n, cap;
+} flight;
+
+/* A queue that moves to the front of its memory when it is empty. */
+typedef struct move_queue {
+    kvk_move *moves;
+    uint32_t first, end, cap;
+} move_queue;
+
+typedef struct recorder recorder;
+
+typedef struct counters {
+    uint64_t pages_taken, cow_copies, prefix_queries, prefix_hits, prefix_page_queries, prefix_page_hits;
+    uint32_t sequences, peak_sequences;
+} counters;
+
+struct kvk_cache {
+    memory memory;
+    kvk_config config;
+    store store;
+    sequence *sequences; /* [n_slots], slots of closed ones are used again */
+    uint32_t n_slots, slots_cap;
+    uint32_t closed; /* top of the stack of closed slots, LIST_NONE: none */
+    flight *batches; /* [n_batches] in flight, oldest first; [.. batches_made] keep their memory */
+    uint32_t n_batches, batches_made, batches_cap;
+    uint64_t next_epoch;
+    uint64_t plans; /* calls of kvk_batch_plan */
+    move_queue moves;
+    uint32_t *replaced; /* [n_groups] scratch of kvk_reserve */
+    uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
+    uint32_t seen_cap;
+    counters counters;
+    recorder *recorder; /* NULL: off */
+};
+
+/* ---- handles (sequence.c) */
+
+/* The open sequence behind a handle, or NULL. */
+sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
+
+/* The caller's parameters, defaults where it gives none. KVK_EINVAL. */
+int sequence_params(const kvk_seq_params *from, kvk_seq_params *to);
+
+/* Drops table entries from index `keep` on, tail first, in all groups. Returns the pages nobody refers to any more. */
+int sequence_release(kvk_cache *c, sequence *s, uint32_t keep);
+
+/* Sets how many tokens the sequence holds, and with it how much of each page it alone writes is filled. */
+void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens);
+
+/* True if the place of the next token is shared or findable in some group, so that it may not be written. */
+int sequence_is_shared(const kvk_cache *c, const sequence *s);
+
+/* Tokens that the tables have room for. */
+uint64_t sequence_room(const kvk_cache *c, const sequence *s);
+
+/* ---- content (content.c) */
+
+/* Bytes that identify a page's content: its tokens or its key; 0 without a prefix cache. */
+uint32_t content_row_bytes(const kvk_config *config);
+
+/* 0 if `text` brings what the cache's kind of content needs, else KVK_EINVAL. */
+int content_check(const kvk_cache *c, const kvk_text *text);
+
+/* Whole pages of `prompt` that a lookup may find: the last token stays to be computed. */
+uint32_t content_pages(const kvk_cache *c, const kvk_text *prompt);
+
+/* The row of page i of a text that begins at a page border. */
+const void *content_row(const kvk_cache *c, const kvk_text *text, uint32_t i);
+
+/* ---- moves (moves.c) */
+
+/* Makes room for `n` more moves. KVK_ENOMEM. */
+int moves_prepare(kvk_cache *c, uint32_t n);
+void moves_push(kvk_cache *c, kvk_move move);
+
+static inline uint32_t page_tokens(const kvk_cache *c)
+{
+    return c->config.page_tokens;
+}
+
+static inline pool *pool_of(kvk_cache *c)
+{
+    return &c->store.pool;
+}
+
+static inline uint64_t oldest_open(const kvk_cache *c)
+{
+    return c->n_batches ? c->batches[0].epoch : c->next_epoch;
+}
+
+/* ---- self-sized structs (cache.c) */
+
+/* Copies a self-sized struct out: as much of `from` as the caller's `size` says, the size itself kept. */
+int copy_sized(void *to, const void *from, uint32_t size);
+
+#endif

@@ -1,0 +1,144 @@
+/* commit.c: naming tokens, which makes full pages findable; and taking tokens back. */
+#include "base/checked.h"
+#include "cache/cache.h"
+#include "cache/record.h"
+
+#include <string.h>
+
+/* Page `i` of the sequence is full and holds `row`: it can be found from now on. */
+static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
+{
+    content known = {s->chain, &s->scope, row};
+    uint32_t node = prefix_find(&c->store.prefix, &known);
+    uint32_t has = c->store.pool.pages[s->tables[0].pages[i]].content;
+    if (has != CONTENT_NONE) { /* a fork named the shared page first */
+        s->chain = has == node ? node : CHAIN_BROKEN;
+        return;
+    }
+    if (node == NODE_NONE)
+        node = prefix_add(&c->store.prefix, &known);
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        store_publish(&c->store, s->tables[g].pages[i], g, node);
+    s->chain = node;
+}
+
+/* Names tokens up to the next page border or the end of the text. Returns how many. */
+static uint32_t name_tokens(kvk_cache *c, sequence *s, const uint32_t *tokens, uint32_t n)
+{
+    uint32_t filled = s->n_committed % page_tokens(c), step = min_u32(n, page_tokens(c) - filled);
+    const uint32_t *row = tokens;
+    if (step < page_tokens(c)) { /* a whole page is read where it stands */
+        memcpy(s->tail + filled, tokens, step * sizeof *tokens);
+        row = s->tail;
+    }
+    if (filled + step == page_tokens(c) && s->chain != CHAIN_BROKEN)
+        publish(c, s, s->n_committed / page_tokens(c), row);
+    s->n_committed += step;
+    return step;
+}
+
+static void name_keys(kvk_cache *c, sequence *s, const kvk_key *keys, uint32_t n_tokens)
+{
+    uint32_t first = s->n_committed / page_tokens(c);
+    s->n_committed += n_tokens;
+    uint32_t end = s->n_committed / page_tokens(c);
+    for (uint32_t i = first; i < end && s->chain != CHAIN_BROKEN; i++)
+        publish(c, s, i, &keys[i - first]);
+}
+
+static void name_text(kvk_cache *c, sequence *s, const kvk_text *text)
+{
+    switch ((kvk_content)c->config.content) {
+    case KVK_CONTENT_TOKENS:
+        for (uint32_t done = 0; done < text->n_tokens;)
+            done += name_tokens(c, s, text->tokens + done, text->n_tokens - done);
+        break;
+    case KVK_CONTENT_KEYS:
+        name_keys(c, s, text->keys, text->n_tokens);
+        break;
+    case KVK_CONTENT_NONE:
+        s->n_committed += text->n_tokens;
+        break;
+    }
+}
+
+static int commit(kvk_cache *c, kvk_seq seq, const kvk_text *text)
+{
+    if (content_check(c, text) < 0)
+        return KVK_EINVAL;
+    sequence *s = sequence_find(c, seq);
+    if (!s)
+        return KVK_ESTALE;
+    uint64_t end = (uint64_t)s->n_committed + text->n_tokens;
+    uint32_t full = (uint32_t)(end / page_tokens(c) - s->n_committed / page_tokens(c));
+    if (end > sequence_room(c, s) || (end > s->n_tokens && sequence_is_shared(c, s)))
+        return KVK_ESTATE;
+    if (c->config.content == KVK_CONTENT_KEYS && text->n_keys != full)
+        return KVK_EINVAL;
+    if (c->config.content != KVK_CONTENT_NONE && prefix_prepare(&c->store.prefix, full, c->store.pool.cap) < 0)
+        return KVK_ENOMEM;
+    if (end > s->n_tokens)
+        sequence_set_length(c, s, (uint32_t)end);
+    name_text(c, s, text);
+    return (int)full;
+}
+
+int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text)
+{
+    if (!cache)
+        return KVK_EINVAL;
+    int rc = commit(cache, seq, text);
+    if (cache->recorder)
+        record_commit(cache, seq, text, rc);
+    return rc;
+}
+
+static uint32_t content_of(const kvk_cache *c, const sequence *s, uint32_t i)
+{
+    return c->store.pool.pages[s->tables[0].pages[i]].content;
+}
+
+/* Takes names back down to n_committed tokens: the chain and the named head of the partial page stand as they were then. */
+static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
+{
+    uint32_t had = s->n_committed, full = n_committed / page_tokens(c), rest = n_committed % page_tokens(c);
+    s->n_committed = n_committed;
+    if (c->config.content == KVK_CONTENT_NONE || full == had / page_tokens(c))
+        return;
+    s->chain = full == 0 ? CHAIN_ROOT : content_of(c, s, full - 1);
+    if (full > 0 && s->chain == CONTENT_NONE)
+        s->chain = CHAIN_BROKEN;
+    if (rest == 0 || c->config.content != KVK_CONTENT_TOKENS)
+        return;
+    uint32_t node = content_of(c, s, full);
+    if (node == CONTENT_NONE)
+        s->chain = CHAIN_BROKEN;
+    else
+        memcpy(s->tail, prefix_row(&c->store.prefix, node), rest * sizeof *s->tail);
+}
+
+static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
+{
+    sequence *s = sequence_find(c, seq);
+    if (!s)
+        return KVK_ESTALE;
+    if (n_tokens > s->n_tokens)
+        return KVK_EINVAL;
+    if (n_tokens < s->n_tokens)
+        s->cut_epoch = s->last_epoch;
+    if (n_tokens < s->n_committed)
+        unname(c, s, n_tokens);
+    int gone = sequence_release(c, s, (uint32_t)ceil_div(n_tokens, page_tokens(c)));
+    sequence_set_length(c, s, n_tokens);
+    return gone;
+}
+
+int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
+{
+    if (!cache)
+        return KVK_EINVAL;
+    int rc = truncate_to(cache, seq, n_tokens);
+    if (cache->recorder)
+        record_truncate(cache, seq, n_tokens, rc);
+    return rc;
+}

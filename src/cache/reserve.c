@@ -1,0 +1,154 @@
+/* reserve.c: room for tokens. A reservation is planned on the side, then applied by steps that cannot fail. */
+#include "cache/reserve.h"
+
+#include "base/checked.h"
+#include "cache/record.h"
+
+/* What the partial last page of a group needs before more tokens can be written into it. */
+enum tail_need { TAIL_NOTHING, TAIL_WITHDRAW, TAIL_COPY };
+
+static enum tail_need tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
+{
+    if (s->n_tokens % page_tokens(c) == 0)
+        return TAIL_NOTHING;
+    const page_record *g = &c->store.pool.pages[s->tables[group].pages[s->n_tokens / page_tokens(c)]];
+    if (g->refs > 1)
+        return TAIL_COPY;
+    return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
+}
+
+static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_tokens)
+{
+    growth g = {0};
+    if (n_tokens == 0)
+        return g;
+    g.pages = ceil_div((uint64_t)s->n_tokens + n_tokens, page_tokens(c));
+    for (uint32_t i = 0; i < c->config.n_groups; i++) {
+        g.copies += tail_need(c, s, i) == TAIL_COPY;
+        g.held += s->tables[i].n;
+        g.need += g.pages > s->tables[i].n ? g.pages - s->tables[i].n : 0;
+    }
+    g.need += g.copies;
+    g.too_long = (uint64_t)s->n_tokens + n_tokens > KVK_MAX_TOKENS;
+    return g;
+}
+
+/* A kvk_can. */
+static int judge(const kvk_cache *c, const growth *g, kvk_effort effort)
+{
+    uint64_t keep = effort == KVK_FREE_ONLY ? c->config.watermark : 0;
+    if (g->need == 0)
+        return g->too_long ? KVK_NEVER : KVK_OK;
+    if (g->too_long || g->held + g->need - g->copies + keep > c->config.n_pages)
+        return KVK_NEVER;
+    return g->need + keep > pool_available(&c->store.pool) ? KVK_LATER : KVK_OK;
+}
+
+static int check_reserve(const kvk_cache *c, kvk_seq seq, kvk_effort effort)
+{
+    if (!c || (unsigned)effort > KVK_EVICT)
+        return KVK_EINVAL;
+    return sequence_find(c, seq) ? 0 : KVK_ESTALE;
+}
+
+int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
+{
+    int rc = check_reserve(cache, seq, effort);
+    if (rc < 0)
+        return rc;
+    growth g = plan_growth(cache, sequence_find(cache, seq), n_tokens);
+    return judge(cache, &g, effort);
+}
+
+/* All memory that applying needs, so that applying cannot fail. */
+static int prepare_growth(kvk_cache *c, sequence *s, const growth *g)
+{
+    for (uint32_t i = 0; i < c->config.n_groups; i++)
+        if (memory_grow(&c->memory, &s->tables[i].pages, &s->tables[i].cap, g->pages, sizeof(uint32_t)) < 0)
+            return KVK_ENOMEM;
+    if (pool_prepare(pool_of(c), (uint32_t)g->need) < 0)
+        return KVK_ENOMEM;
+    return moves_prepare(c, g->copies + (c->config.zero_fill ? (uint32_t)g->need : 0));
+}
+
+static uint32_t take_page(kvk_cache *c, uint32_t group)
+{
+    uint32_t page = store_take(&c->store);
+    if (c->config.zero_fill)
+        moves_push(c, (kvk_move){KVK_MOVE_ZERO, group, page, page, page_tokens(c)});
+    return page;
+}
+
+/* The sequence gets its own copy of the shared tail; the old page is let go later. Returns it. */
+static uint32_t copy_tail(kvk_cache *c, sequence *s, uint32_t group)
+{
+    uint32_t *entry = &s->tables[group].pages[s->n_tokens / page_tokens(c)];
+    uint32_t old = *entry, kept = s->n_tokens % page_tokens(c);
+    *entry = take_page(c, group);
+    pool_set_filled(pool_of(c), *entry, kept);
+    moves_push(c, (kvk_move){KVK_MOVE_COPY, group, old, *entry, kept});
+    c->counters.cow_copies++;
+    return old;
+}
+
+/* Makes the tail of a group writable. Returns the page to let go, or PAGE_NONE. */
+static uint32_t free_tail(kvk_cache *c, sequence *s, uint32_t group)
+{
+    uint32_t tail;
+    switch (tail_need(c, s, group)) {
+    case TAIL_COPY:
+        return copy_tail(c, s, group);
+    case TAIL_WITHDRAW:
+        tail = s->tables[group].pages[s->n_tokens / page_tokens(c)];
+        store_withdraw(&c->store, tail);
+        pool_set_filled(pool_of(c), tail, s->n_tokens % page_tokens(c));
+        break;
+    case TAIL_NOTHING:
+        break;
+    }
+    return PAGE_NONE;
+}
+
+/* Group after group: first the tail, then the new pages. Replaced pages go last, so that none of them is taken again. */
+static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
+{
+    for (uint32_t i = 0; i < c->config.n_groups; i++) {
+        table *t = &s->tables[i];
+        c->replaced[i] = free_tail(c, s, i);
+        while (t->n < g->pages)
+            t->pages[t->n++] = take_page(c, i);
+    }
+    c->counters.pages_taken += g->need;
+    pool_note_peak(pool_of(c));
+    for (uint32_t i = 0; i < c->config.n_groups; i++)
+        if (c->replaced[i] != PAGE_NONE)
+            pool_unref(pool_of(c), c->replaced[i], s->last_epoch);
+}
+
+static int reserve(kvk_cache *c, sequence *s, const growth *g, kvk_effort effort)
+{
+    int can = judge(c, g, effort);
+    if (can != KVK_OK)
+        return can == KVK_LATER ? KVK_ENOPAGE : KVK_ENEVER;
+    if (prepare_growth(c, s, g) < 0)
+        return KVK_ENOMEM;
+    if (g->pages > 0)
+        apply_growth(c, s, g);
+    return (int)g->need;
+}
+
+int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
+{
+    int rc = check_reserve(cache, seq, effort);
+    if (rc == KVK_EINVAL)
+        return rc;
+    sequence *s = sequence_find(cache, seq);
+    uint32_t had = s ? s->tables[0].n : 0;
+    if (s) {
+        growth g = plan_growth(cache, s, n_tokens);
+        rc = reserve(cache, s, &g, effort);
+    }
+    if (cache->recorder)
+        record_reserve(cache, &(reservation){seq, n_tokens, effort, had}, rc);
+    return rc;
+}

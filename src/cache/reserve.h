@@ -1,0 +1,15 @@
+/* cache/reserve.h: what a reservation would take. */
+#ifndef KVK_CACHE_RESERVE_H
+#define KVK_CACHE_RESERVE_H
+
+#include "cache/cache.h"
+
+typedef struct growth {
+    uint64_t pages;  /* table length wanted in each group; 0: nothing to do */
+    uint64_t held;   /* pages the sequence has, all groups */
+    uint64_t need;   /* pages to take, all groups, copies included */
+    uint32_t copies; /* groups whose shared tail is replaced by a copy */
+    int too_long;    /* past KVK_MAX_TOKENS */
+} growth;
+
+#endif

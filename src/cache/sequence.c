@@ -1,0 +1,263 @@
+/* sequence.c: handles, and the life of a sequence: open, fork, close. */
+#include "base/checked.h"
+#include "cache/cache.h"
+#include "cache/record.h"
+
+#include <string.h>
+
+#define MAX_GENERATION 0x7FFFFFFFu /* keeps handles below 2^63 */
+
+static kvk_seq handle_of(const kvk_cache *c, const sequence *s)
+{
+    return (uint64_t)s->generation << 32 | (uint64_t)(s - c->sequences);
+}
+
+sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
+{
+    uint32_t slot = (uint32_t)handle;
+    if (slot >= c->n_slots)
+        return NULL;
+    sequence *s = &c->sequences[slot];
+    return s->is_open && s->generation == handle >> 32 ? s : NULL;
+}
+
+uint64_t sequence_room(const kvk_cache *c, const sequence *s)
+{
+    uint64_t room = (uint64_t)s->tables[0].n * page_tokens(c);
+    return room < KVK_MAX_TOKENS ? room : KVK_MAX_TOKENS;
+}
+
+int sequence_is_shared(const kvk_cache *c, const sequence *s)
+{
+    uint32_t i = s->n_tokens / page_tokens(c);
+    if (s->n_tokens % page_tokens(c) == 0)
+        return 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (!pool_is_private(&c->store.pool, s->tables[g].pages[i]))
+            return 1;
+    return 0;
+}
+
+int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
+{
+    int gone = 0;
+    for (uint32_t i = s->tables[0].n; i-- > keep;)
+        for (uint32_t g = 0; g < c->config.n_groups; g++)
+            gone += pool_unref(pool_of(c), s->tables[g].pages[i], s->last_epoch);
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        s->tables[g].n = min_u32(s->tables[g].n, keep);
+    return gone;
+}
+
+/* Tokens that a sequence of this length has in page i. */
+static uint32_t tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
+{
+    uint64_t before = (uint64_t)i * page_tokens(c);
+    return n_tokens <= before ? 0 : min_u32(page_tokens(c), (uint32_t)(n_tokens - before));
+}
+
+void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
+{
+    uint32_t first = min_u32(s->n_tokens, n_tokens) / page_tokens(c);
+    uint32_t end = (uint32_t)ceil_div(max_u32(s->n_tokens, n_tokens), page_tokens(c));
+    s->n_tokens = n_tokens;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        for (uint32_t i = first; i < min_u32(end, s->tables[g].n); i++)
+            if (pool_is_private(pool_of(c), s->tables[g].pages[i]))
+                pool_set_filled(pool_of(c), s->tables[g].pages[i], tokens_in(c, n_tokens, i));
+}
+
+/* A new slot's own memory. What was taken before a failure waits in the slot for the next try. */
+static int furnish(kvk_cache *c, sequence *s)
+{
+    if (!s->tables) {
+        s->tables = memory_take(&c->memory, c->config.n_groups * sizeof *s->tables);
+        if (!s->tables)
+            return KVK_ENOMEM;
+        memset(s->tables, 0, c->config.n_groups * sizeof *s->tables);
+    }
+    if (c->config.content == KVK_CONTENT_TOKENS && !s->tail) {
+        s->tail = memory_take(&c->memory, page_tokens(c) * sizeof *s->tail);
+        if (!s->tail)
+            return KVK_ENOMEM;
+    }
+    return 0;
+}
+
+/* A slot to open next, still closed; NULL without memory. */
+static sequence *closed_slot(kvk_cache *c)
+{
+    if (c->closed == LIST_NONE) {
+        if (memory_grow(&c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
+            return NULL;
+        c->sequences[c->n_slots] = (sequence){.next_closed = LIST_NONE};
+        c->closed = c->n_slots++;
+    }
+    sequence *s = &c->sequences[c->closed];
+    return furnish(c, s) < 0 ? NULL : s;
+}
+
+/* Opens the slot that closed_slot gave; everything but the slot's memory starts anew. */
+static void open_slot(kvk_cache *c, sequence *s)
+{
+    c->closed = s->next_closed;
+    *s = (sequence){
+        .generation = s->generation + 1, .is_open = 1, .chain = CHAIN_ROOT, .tail = s->tail, .tables = s->tables};
+    c->counters.peak_sequences = max_u32(c->counters.peak_sequences, ++c->counters.sequences);
+}
+
+int sequence_params(const kvk_seq_params *from, kvk_seq_params *to)
+{
+    *to = (kvk_seq_params){.size = sizeof *to};
+    if (!from)
+        return 0;
+    if (from->size < sizeof from->size || from->size > sizeof *from)
+        return KVK_EINVAL;
+    memcpy(to, from, from->size);
+    return 0;
+}
+
+static int seq_open(kvk_cache *c, const kvk_seq_params *used, kvk_seq *out)
+{
+    sequence *s = closed_slot(c);
+    if (!s)
+        return KVK_ENOMEM;
+    open_slot(c, s);
+    s->priority = used->priority;
+    s->scope = (scope){used->salt, used->adapter};
+    *out = handle_of(c, s);
+    return 0;
+}
+
+int kvk_seq_open(kvk_cache *cache, const kvk_seq_params *params, kvk_seq *out)
+{
+    kvk_seq_params used;
+    if (!cache || !out || sequence_params(params, &used) < 0)
+        return KVK_EINVAL;
+    int rc = seq_open(cache, &used, out);
+    if (cache->recorder && rc >= 0)
+        record_open(cache, *out, &used);
+    return rc;
+}
+
+static int seq_close(kvk_cache *c, kvk_seq seq)
+{
+    sequence *s = sequence_find(c, seq);
+    if (!s)
+        return KVK_ESTALE;
+    int gone = sequence_release(c, s, 0);
+    s->is_open = 0;
+    c->counters.sequences--;
+    if (s->generation < MAX_GENERATION) { /* else the slot retires: no handle may come back */
+        s->next_closed = c->closed;
+        c->closed = (uint32_t)(s - c->sequences);
+    }
+    return gone;
+}
+
+int kvk_seq_close(kvk_cache *cache, kvk_seq seq)
+{
+    if (!cache)
+        return KVK_EINVAL;
+    int rc = seq_close(cache, seq);
+    if (cache->recorder)
+        record_close(cache, seq, rc);
+    return rc;
+}
+
+/* Shares the parent's pages that hold tokens; the tables have room. */
+static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
+{
+    uint32_t n = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        table *t = &child->tables[g];
+        t->n = n;
+        for (uint32_t i = 0; i < n; i++) {
+            t->pages[i] = parent->tables[g].pages[i];
+            pool_ref(pool_of(c), t->pages[i]);
+        }
+    }
+}
+
+static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
+{
+    const sequence *parent = sequence_find(c, seq);
+    if (!parent)
+        return KVK_ESTALE;
+    if (parent->n_in_flight)
+        return KVK_EBUSY;
+    sequence *child = closed_slot(c);
+    if (!child)
+        return KVK_ENOMEM;
+    parent = sequence_find(c, seq); /* slots may have moved */
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (memory_grow(&c->memory, &child->tables[g].pages, &child->tables[g].cap, parent->tables[g].n,
+                        sizeof(uint32_t)) < 0)
+            return KVK_ENOMEM;
+    open_slot(c, child);
+    child->priority = parent->priority;
+    child->scope = parent->scope;
+    child->n_tokens = parent->n_tokens;
+    child->n_committed = parent->n_committed;
+    child->chain = parent->chain;
+    if (child->tail)
+        memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
+    share_pages(c, child, parent);
+    *out = handle_of(c, child);
+    return 0;
+}
+
+int kvk_seq_fork(kvk_cache *cache, kvk_seq parent, kvk_seq *out)
+{
+    if (!cache || !out)
+        return KVK_EINVAL;
+    kvk_seq child = 0;
+    int rc = seq_fork(cache, parent, &child);
+    if (rc >= 0)
+        *out = child;
+    if (cache->recorder)
+        record_fork(cache, parent, child, rc);
+    return rc;
+}
+
+int kvk_seq_set_priority(kvk_cache *cache, kvk_seq seq, int32_t priority)
+{
+    sequence *s = cache ? sequence_find(cache, seq) : NULL;
+    if (s)
+        s->priority = priority;
+    if (cache && cache->recorder)
+        record_priority(cache, seq, priority, s ? 0 : KVK_ESTALE);
+    return s ? 0 : cache ? KVK_ESTALE : KVK_EINVAL;
+}
+
+int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
+{
+    if (!cache || !out)
+        return KVK_EINVAL;
+    const sequence *s = sequence_find(cache, seq);
+    if (!s)
+        return KVK_ESTALE;
+    kvk_seq_info info = {.priority = s->priority,
+                         .n_tokens = s->n_tokens,
+                         .n_committed = s->n_committed,
+                         .n_pages = s->tables[0].n,
+                         .n_in_flight = s->n_in_flight};
+    return copy_sized(out, &info, sizeof info);
+}
+
+int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap)
+{
+    if (!cache || group >= cache->config.n_groups || (cap && !pages))
+        return KVK_EINVAL;
+    const sequence *s = sequence_find(cache, seq);
+    if (!s)
+        return KVK_ESTALE;
+    const table *t = &s->tables[group];
+    if (!pages)
+        return (int)t->n;
+    if (cap < t->n)
+        return KVK_ESPACE;
+    if (t->n)
+        memcpy(pages, t->pages, t->n * sizeof *pages);
+    return (int)t->n;
+}

@@ -1,0 +1,34 @@
+/* page/store.h: the pool and its content index as one: where pages come from and what they can be found by. */
+#ifndef KVK_PAGE_STORE_H
+#define KVK_PAGE_STORE_H
+
+#include "page/pool.h"
+#include "page/prefix.h"
+
+typedef struct store {
+    pool pool;
+    prefix prefix;      /* unused (memory NULL) without a prefix cache */
+    uint64_t reclaimed; /* cached pages taken, their content lost */
+} store;
+
+/* The cached page due next, leaves before their parents; now used once, its content lost. There must be one. Amortised
+ * O(1). */
+uint32_t store_reclaim(store *s);
+
+/* A page, free ones first, then the cached one due next; now used once. There must be one, and pool_prepare must have
+ * made room. */
+static inline uint32_t store_take(store *s)
+{
+    return pool_free(&s->pool) > 0 ? pool_take_free(&s->pool) : store_reclaim(s);
+}
+
+/* A page can be found by its node from now on. */
+void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node);
+
+/* A page can be found no more. One that nobody refers to becomes free. */
+void store_withdraw(store *s, uint32_t page);
+
+/* Withdraws all cached pages. O(cached). Returns how many. */
+uint32_t store_forget_cached(store *s);
+
+#endif
