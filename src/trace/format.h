@@ -1,0 +1,41 @@
+/* trace/format.h: what a format gives to be readable as a trace. One file per format, one line in the registry. */
+#ifndef KVKEEP_TRACE_FORMAT_H
+#define KVKEEP_TRACE_FORMAT_H
+
+#include "trace/csv.h"
+#include "trace/request.h"
+
+/* What a format's functions work on. */
+typedef struct trace_reader {
+    line_reader lines; /* the generated workload counts its requests here */
+    trace_options options;
+    void *state; /* `state_bytes` of zeroes at first */
+} trace_reader;
+
+typedef struct trace_format {
+    const char *name;
+    trace_content content;
+    uint32_t block_tokens;
+    const char *arrival_field; /* NULL: made arrivals */
+    const char *input_field, *output_field;
+    size_t state_bytes;
+
+    /* Reads what stands before the requests; may be NULL. The header of a CSV format is read already. */
+    int (*open)(trace_reader *r, trace_error *error);
+
+    /* A CSV format has these: its columns, and the request of one row. Returns 0 or an error. */
+    csv_columns columns;
+    int (*row)(trace_reader *r, char *const *fields, trace_request *out, trace_error *error);
+
+    /* Any other has these: whether a file with this first line is of this format (NULL: never read from files), and
+     * what trace_next does, without the checks that hold for all formats. */
+    bool (*detect)(const char *line, size_t length);
+    int (*next)(trace_reader *r, trace_request *out, trace_error *error);
+
+    /* Frees what `state` points to; may be NULL. */
+    void (*close)(trace_reader *r);
+} trace_format;
+
+extern const trace_format trace_mooncake, trace_azure, trace_vidur, trace_etalon, trace_generated;
+
+#endif

@@ -1,0 +1,13 @@
+/* trace/registry.h: all formats that files may have. */
+#ifndef KVKEEP_TRACE_REGISTRY_H
+#define KVKEEP_TRACE_REGISTRY_H
+
+#include "trace/format.h"
+
+/* NULL where there is no such name. */
+const trace_format *registry_named(const char *name);
+
+/* NULL where no format begins like this line. */
+const trace_format *registry_detect(const char *line, size_t length);
+
+#endif

@@ -1,0 +1,37 @@
+#include "trace/repage.h"
+
+#include "base/checked.h"
+
+bool repage_fits(uint32_t block_tokens, uint32_t page_tokens)
+{
+    return block_tokens % page_tokens == 0 || page_tokens % block_tokens == 0;
+}
+
+uint32_t repage_count(const trace_request *request, uint32_t page_tokens)
+{
+    return (uint32_t)ceil_div(request->n_input, page_tokens);
+}
+
+static void keys_within_blocks(const trace_request *request, uint32_t n, uint32_t per_block, kvk_key *keys)
+{
+    for (uint32_t i = 0; i < n; i++)
+        keys[i] = (kvk_key){.lo = request->blocks[i / per_block], .hi = i % per_block};
+}
+
+static void keys_over_blocks(const trace_request *request, uint32_t n, uint32_t per_page, kvk_key *keys)
+{
+    const uint64_t over = (uint64_t)1 << 32; /* so that a page of blocks is never taken for one within a block */
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t count = min_u32(per_page, request->n_blocks - i * per_page);
+        keys[i] = (kvk_key){.lo = request->blocks[i * per_page + count - 1], .hi = over + count};
+    }
+}
+
+void repage_keys(const trace_request *request, uint32_t page_tokens, kvk_key *keys)
+{
+    uint32_t n = repage_count(request, page_tokens);
+    if (request->block_tokens % page_tokens == 0)
+        keys_within_blocks(request, n, request->block_tokens / page_tokens, keys);
+    else
+        keys_over_blocks(request, n, page_tokens / request->block_tokens, keys);
+}

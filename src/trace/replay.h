@@ -1,0 +1,73 @@
+/* trace/replay.h: runs the requests of a trace through a cache, by its public calls only, and counts.
+ *
+ * docs/traces.md defines every number.
+ */
+#ifndef KVKEEP_TRACE_REPLAY_H
+#define KVKEEP_TRACE_REPLAY_H
+
+#include "trace/request.h"
+#include "trace/samples.h"
+
+#include <kvkeep/kvkeep.h>
+
+typedef enum replay_mode {
+    REPLAY_PREFIX, /* prompts one after the other: what the prefix cache finds */
+    REPLAY_TIMED,  /* requests at their times, growing by a token every so often: how many pages are in use */
+    REPLAY_LENGTHS /* each request at its final length: what whole pages waste */
+} replay_mode;
+
+#define REPLAY_UNLIMITED KVK_MAX_PAGES
+
+/* What became of one request. Counts that the mode does not have are 0. */
+typedef struct replay_request {
+    uint64_t number; /* from 1 */
+    uint64_t line;   /* of the file */
+    uint64_t arrival_us;
+    uint32_t n_input, n_output;
+    uint32_t pages, page_hits, token_hits; /* timed: the pages it takes on arrival */
+    uint64_t waste_tokens;
+} replay_request;
+
+typedef struct replay_options {
+    replay_mode mode;
+    uint32_t page_tokens;  /* 0: the trace's block, else 16 */
+    uint32_t n_pages;      /* REPLAY_UNLIMITED or a size */
+    uint64_t max_requests; /* 0: all */
+    double speed;          /* timed: arrivals come this many times faster */
+    uint64_t token_us;     /* timed: a token takes this long; at least 1 */
+    bool audit;            /* checks every invariant after every call */
+    kvk_write_fn record;   /* NULL: no op log */
+    void *record_ctx;
+    void (*on_request)(void *ctx, const replay_request *request); /* may be NULL; after each request */
+    void *ctx;
+    samples *samples; /* may be NULL. prefix: request, share of pages and of tokens hit. timed: seconds, room in
+                         tokens of the pages in use, tokens held. lengths: request, wasted share */
+} replay_options;
+
+#define REPLAY_OPTIONS_DEFAULT ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000})
+
+typedef struct replay_result {
+    uint64_t requests;
+    uint32_t page_tokens, n_pages;
+    uint64_t input_tokens, output_tokens;
+    uint64_t page_refs, page_hits, token_hits; /* prefix */
+    bool unique_known;                         /* prefix: in an unlimited pool */
+    uint64_t unique_pages;                     /* prefix */
+    uint64_t page_us, token_us;                /* timed: integrals over time */
+    uint64_t pages_total, waste_tokens;        /* lengths */
+    kvk_stats stats;                           /* at the end */
+    double elapsed_s;                          /* reading included */
+} replay_result;
+
+/* The mode that says most about this trace. */
+replay_mode replay_default_mode(const trace *t);
+
+const char *replay_mode_name(replay_mode mode);
+
+/* 0, or bad input where there is no such mode. */
+int replay_mode_named(const char *name, replay_mode *out, trace_error *error);
+
+/* Replays what is left of `t`. 0, or an error; `result` then says how far it came. */
+int replay_trace(trace *t, const replay_options *options, replay_result *result, trace_error *error);
+
+#endif

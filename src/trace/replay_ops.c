@@ -1,0 +1,73 @@
+#include "trace/replay_run.h"
+
+typedef struct first_violation {
+    replay_run *run;
+    bool found;
+} first_violation;
+
+static void keep_first(void *ctx, const char *invariant, const char *text)
+{
+    first_violation *v = ctx;
+    if (!v->found)
+        trace_failed(v->run->error, trace_where(v->run->trace, NULL), "invariant %s violated: %s", invariant, text);
+    v->found = true;
+}
+
+static int audit(replay_run *run)
+{
+    first_violation v = {run, false};
+    int violations = kvk_audit(run->cache, keep_first, &v);
+    if (violations < 0)
+        return trace_failed(run->error, trace_where(run->trace, NULL), "kvk_audit: %s", kvk_strerror(violations));
+    return violations == 0 ? 0 : TRACE_FAILED;
+}
+
+/* Passes a call's result on, or turns it into an error. */
+static int checked(replay_run *run, const char *call, int rc)
+{
+    if (rc < 0)
+        return trace_failed(run->error, trace_where(run->trace, NULL), "%s: %s", call, kvk_strerror(rc));
+    if (run->options->audit && audit(run) < 0)
+        return TRACE_FAILED;
+    return rc;
+}
+
+int run_open(replay_run *run, kvk_seq *out)
+{
+    return checked(run, "kvk_seq_open", kvk_seq_open(run->cache, NULL, out));
+}
+
+int run_attach(replay_run *run, kvk_seq seq, const kvk_text *prompt)
+{
+    return checked(run, "kvk_prefix_attach", kvk_prefix_attach(run->cache, seq, prompt));
+}
+
+int run_close(replay_run *run, kvk_seq seq)
+{
+    return checked(run, "kvk_seq_close", kvk_seq_close(run->cache, seq));
+}
+
+static int reserve(replay_run *run, kvk_seq seq, uint32_t n_tokens)
+{
+    int rc = kvk_reserve(run->cache, seq, n_tokens, KVK_RECLAIM);
+    if (rc == KVK_ENEVER || rc == KVK_ENOPAGE)
+        return trace_failed(run->error, trace_where(run->trace, NULL),
+                            "needs more pages than the pool's %u: %u tokens more", run->result->n_pages, n_tokens);
+    return checked(run, "kvk_reserve", rc);
+}
+
+int run_extend(replay_run *run, kvk_seq seq, const kvk_text *text)
+{
+    if (text->n_tokens == 0)
+        return 0;
+    int pages = reserve(run, seq, text->n_tokens);
+    if (pages < 0)
+        return pages;
+    int rc = checked(run, "kvk_commit", kvk_commit(run->cache, seq, text));
+    return rc < 0 ? rc : pages;
+}
+
+int run_out_of_memory(replay_run *run)
+{
+    return trace_failed(run->error, trace_where(run->trace, NULL), "out of memory");
+}

@@ -1,0 +1,159 @@
+/* Prompts one after the other: each takes what the prefix cache has of it, computes the rest, and ends. */
+#include "trace/replay_run.h"
+
+#include "base/checked.h"
+#include "trace/repage.h"
+
+#include <stdlib.h>
+
+typedef struct prefix_state {
+    kvk_key *keys;
+    uint32_t cap;
+} prefix_state;
+
+/* What one prompt is to the cache: what it looks for, what it then holds, and what each page names. */
+typedef struct prompt {
+    kvk_text wanted;   /* passed to attach */
+    uint32_t n_tokens; /* held at the end */
+    uint32_t n_pages;  /* that can be found */
+} prompt;
+
+static int content(replay_run *run, kvk_content *out)
+{
+    trace_place place = {trace_where(run->trace, NULL).file, 0, NULL};
+    uint32_t block = trace_block_tokens(run->trace), page = run->result->page_tokens;
+    if (trace_content_of(run->trace) == TRACE_LENGTHS)
+        return trace_bad_input(run->error, place, "%s traces name no content: use mode timed or lengths",
+                               trace_format_name(run->trace));
+    if (block && !repage_fits(block, page))
+        return trace_bad_input(run->error, place, "a page of %u tokens is no part and no multiple of the trace's %u",
+                               page, block);
+    *out = block ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
+    return 0;
+}
+
+static int make_room(replay_run *run, uint64_t n_keys)
+{
+    prefix_state *s = run->state;
+    if (n_keys <= s->cap)
+        return 0;
+    kvk_key *grown = realloc(s->keys, 2 * (size_t)n_keys * sizeof *grown);
+    if (!grown)
+        return run_out_of_memory(run);
+    s->keys = grown;
+    s->cap = (uint32_t)(2 * n_keys);
+    return 0;
+}
+
+/* Whole pages, as the trace names its partial last block too, and one token that is still to be computed, since attach
+ * leaves at least that. */
+static int prompt_of_blocks(replay_run *run, const trace_request *request, prompt *out)
+{
+    prefix_state *s = run->state;
+    uint32_t page = run->result->page_tokens;
+    uint64_t n = repage_count(request, page), n_tokens = n * page;
+    if (n_tokens >= KVK_MAX_TOKENS)
+        return trace_bad_input(run->error, trace_where(run->trace, NULL), "%u tokens in whole pages are too many",
+                               request->n_input);
+    int rc = make_room(run, n + 1);
+    if (rc < 0)
+        return rc;
+    repage_keys(request, page, s->keys);
+    s->keys[n] = (kvk_key){0, UINT64_MAX}; /* with pages of 1 token the further token makes a page, which nobody has */
+    *out = (prompt){.n_tokens = (uint32_t)n_tokens, .n_pages = (uint32_t)n};
+    out->wanted = (kvk_text){.n_tokens = out->n_tokens + 1, .n_keys = (out->n_tokens + 1) / page, .keys = s->keys};
+    return 0;
+}
+
+static int prompt_of(replay_run *run, const trace_request *request, prompt *out)
+{
+    if (request->blocks)
+        return prompt_of_blocks(run, request, out);
+    *out = (prompt){.wanted = {.n_tokens = request->n_input, .tokens = request->tokens},
+                    .n_tokens = request->n_input,
+                    .n_pages = request->n_input / run->result->page_tokens};
+    return 0;
+}
+
+/* The text of what attach did not find. */
+static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_tokens)
+{
+    uint32_t done = page_hits * page_tokens;
+    kvk_text rest = {.n_tokens = p->n_tokens - done};
+    if (p->wanted.keys) {
+        rest.n_keys = p->n_pages - page_hits;
+        rest.keys = p->wanted.keys + page_hits;
+    } else {
+        rest.tokens = p->wanted.tokens + done;
+    }
+    return rest;
+}
+
+/* In an unlimited pool a page is new exactly if it is not found. Attach leaves the last token to compute, so a known page
+ * that ends a prompt of whole pages is looked for with the token after it. */
+static uint64_t new_pages(const replay_run *run, const trace_request *request, const prompt *p, uint32_t page_hits)
+{
+    uint32_t missed = p->n_pages - page_hits;
+    bool hidden = request->tokens && missed == 1 && request->n_output > 0 &&
+                  request->n_input == p->n_pages * run->result->page_tokens;
+    if (!hidden)
+        return missed;
+    kvk_text longer = {.n_tokens = request->n_input + 1, .tokens = request->tokens};
+    int found = kvk_prefix_lookup(run->cache, NULL, &longer);
+    return found >= 0 && (uint32_t)found >= request->n_input ? 0 : 1;
+}
+
+static void count(replay_run *run, replay_request *seen, uint64_t fresh)
+{
+    replay_result *r = run->result;
+    r->page_refs += seen->pages;
+    r->page_hits += seen->page_hits;
+    r->token_hits += seen->token_hits;
+    r->unique_known = r->n_pages == REPLAY_UNLIMITED;
+    r->unique_pages += fresh;
+    if (samples_due(run->options->samples))
+        samples_add(run->options->samples,
+                    (sample){.x = (double)seen->number,
+                             .a = r->page_refs ? (double)r->page_hits / (double)r->page_refs : 0,
+                             .b = (double)r->token_hits / (double)(r->input_tokens + seen->n_input)});
+}
+
+static int one_request(replay_run *run, const trace_request *request, replay_request *seen)
+{
+    uint32_t page = run->result->page_tokens;
+    prompt p;
+    kvk_seq seq;
+    int rc = prompt_of(run, request, &p);
+    if (rc == 0)
+        rc = run_open(run, &seq);
+    if (rc < 0)
+        return rc;
+    int found = run_attach(run, seq, &p.wanted);
+    if (found < 0)
+        return found;
+    seen->pages = p.n_pages;
+    seen->page_hits = (uint32_t)found / page;
+    seen->token_hits = min_u32((uint32_t)found, request->n_input);
+    uint64_t fresh = new_pages(run, request, &p, seen->page_hits);
+    kvk_text rest = rest_of(&p, seen->page_hits, page);
+    rc = run_extend(run, seq, &rest);
+    if (rc >= 0)
+        rc = run_close(run, seq);
+    if (rc < 0)
+        return rc;
+    count(run, seen, fresh);
+    return 0;
+}
+
+static void close_prefix(replay_run *run)
+{
+    free(((prefix_state *)run->state)->keys);
+}
+
+const replay_ops replay_prefix = {
+    .name = "prefix",
+    .state_bytes = sizeof(prefix_state),
+    .content = content,
+    .request = one_request,
+    .close = close_prefix,
+};

@@ -1,0 +1,69 @@
+/* trace/request.h: the requests of a trace, whatever its format.
+ *
+ * A trace is read as a stream: memory is bounded by the longest line (or, for the generated workload, by the live
+ * conversations), never by the file. The format is found from the first line or forced by name.
+ */
+#ifndef KVKEEP_TRACE_REQUEST_H
+#define KVKEEP_TRACE_REQUEST_H
+
+#include "trace/lines.h"
+
+/* What a trace says about the text of its prompts. */
+typedef enum trace_content {
+    TRACE_LENGTHS, /* nothing but lengths */
+    TRACE_BLOCKS,  /* ids of blocks; an id stands for a block together with everything before it */
+    TRACE_TOKENS   /* the tokens */
+} trace_content;
+
+typedef struct trace_request {
+    uint64_t arrival_us; /* never less than the previous request's */
+    uint32_t n_input;    /* prompt tokens, at least 1 */
+    uint32_t n_output;   /* generated tokens; n_input + n_output <= KVK_MAX_TOKENS */
+    uint32_t block_tokens, n_blocks;
+    const uint64_t *blocks; /* TRACE_BLOCKS: [n_blocks], n_blocks = ceil(n_input / block_tokens); else NULL */
+    const uint32_t *tokens; /* TRACE_TOKENS: [n_input + n_output]; else NULL */
+} trace_request;
+
+typedef struct trace_options {
+    const char *format; /* its name; NULL: found from the content */
+    double rate;        /* requests per second, where the trace itself has no arrival times */
+    uint64_t seed;      /* of made arrivals and of the generated workload */
+    uint64_t requests;  /* how many the generated workload has */
+} trace_options;
+
+typedef struct trace trace;
+
+/* 10 requests/s, seed 1, 2,000 requests. */
+#define TRACE_OPTIONS_DEFAULT ((trace_options){.rate = 10, .seed = 1, .requests = 2000})
+
+/* Opens the trace that `in` holds; `in` and `name` stay the caller's and must outlive it. */
+int trace_open(FILE *in, const char *name, const trace_options *options, trace **out, trace_error *error);
+
+/* Opens files as one stream, one after the other. All must say equally much about their prompts (content, block size). */
+int trace_open_files(const char *const *paths, size_t n, const trace_options *options, trace **out, trace_error *error);
+
+/* Opens the built-in workload (trace/generate.h). */
+int trace_open_generated(const trace_options *options, trace **out, trace_error *error);
+
+/* Gives the next request, valid until the next call. Returns 1, 0 at the end, or an error. */
+int trace_next(trace *t, trace_request *out, trace_error *error);
+
+/* NULL does nothing. */
+void trace_close(trace *t);
+
+const char *trace_format_name(const trace *t);
+trace_content trace_content_of(const trace *t);
+
+/* Tokens of a block; 0 where the trace has none. */
+uint32_t trace_block_tokens(const trace *t);
+
+/* Whether the trace's own arrival times are known (else they are made by `rate`). */
+bool trace_has_arrivals(const trace *t);
+
+/* Where the current request stands. */
+trace_place trace_where(const trace *t, const char *field);
+
+/* All format names, separated by ", ". */
+const char *trace_format_names(void);
+
+#endif
