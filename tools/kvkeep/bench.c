@@ -1,0 +1,106 @@
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include "bench.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct spread {
+    double p10, median, p90;
+} spread;
+
+double bench_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return (x > y) - (x < y);
+}
+
+static spread spread_of(double *values, uint32_t n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return (spread){values[n / 10], values[n / 2], values[n - 1 - n / 10]};
+}
+
+/* Work and baseline in turn, after one warm-up of each. */
+static void measure(const bench_case *c, void *state, uint32_t repeats, double *values)
+{
+    c->run(state);
+    c->baseline(state);
+    for (uint32_t i = 0; i < repeats; i++) {
+        values[i] = c->run(state);
+        values[repeats + i] = c->baseline(state);
+    }
+}
+
+static json_t *result_of(const bench_case *c, uint32_t repeats, spread work, spread baseline)
+{
+    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:s, s:f, s:f}", "name", c->name, "unit", c->unit, "median",
+                     work.median, "p10", work.p10, "p90", work.p90, "repeats", (json_int_t)repeats, "baseline",
+                     c->baseline_name, "baseline_median", baseline.median, "ratio", work.median / baseline.median);
+}
+
+/* One case's result, or NULL without memory. */
+static json_t *run_case(const bench_case *c, uint32_t repeats)
+{
+    double *values = calloc(2 * (size_t)repeats, sizeof *values);
+    void *state = values ? c->open(c) : NULL;
+    json_t *result = NULL;
+    if (state) {
+        measure(c, state, repeats, values);
+        result = result_of(c, repeats, spread_of(values, repeats), spread_of(values + repeats, repeats));
+        c->close(state);
+    }
+    free(values);
+    return result;
+}
+
+static double number(const json_t *result, const char *key)
+{
+    return json_number_value(json_object_get(result, key));
+}
+
+static void print_row(const json_t *r, FILE *out)
+{
+    fprintf(out, "%-22s %10.2f %10.2f %10.2f %-8s %8.3f of %s (%.2f)\n", json_string_value(json_object_get(r, "name")),
+            number(r, "median"), number(r, "p10"), number(r, "p90"), json_string_value(json_object_get(r, "unit")),
+            number(r, "ratio"), json_string_value(json_object_get(r, "baseline")), number(r, "baseline_median"));
+}
+
+static int print_json(json_t *results, FILE *out)
+{
+    json_t *all = json_pack("{s:O}", "results", results);
+    int rc = all && json_dumpf(all, out, JSON_REAL_PRECISION(17)) == 0 && fputc('\n', out) != EOF ? 0 : -1;
+    json_decref(all);
+    return rc;
+}
+
+int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, FILE *out)
+{
+    json_t *results = json_array();
+    if (!options->json)
+        fprintf(out, "%-22s %10s %10s %10s %-8s %8s\n", "name", "median", "p10", "p90", "unit", "ratio");
+    for (uint32_t i = 0; i < n; i++) {
+        json_t *result = run_case(&cases[i], options->repeats);
+        if (!result) {
+            fprintf(stderr, "kvkeep: bench %s: out of memory\n", cases[i].name);
+            json_decref(results);
+            return -1;
+        }
+        if (!options->json)
+            print_row(result, out);
+        json_array_append_new(results, result);
+    }
+    int rc = options->json ? print_json(results, out) : 0;
+    json_decref(results);
+    return fflush(out) == 0 ? rc : -1;
+}

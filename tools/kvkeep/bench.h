@@ -1,0 +1,35 @@
+/* bench.h: measures cases and reports them all in one shape.
+ *
+ * A case runs its work and a baseline in turn, in the same process, so that a noisy machine disturbs both alike; the
+ * ratio of the medians is what may be compared between machines. */
+#ifndef KVKEEP_BENCH_H
+#define KVKEEP_BENCH_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct bench_case {
+    const char *name, *unit; /* unit of what run and baseline return: "ns/page", "us" */
+    const char *baseline_name;
+    uint32_t size;                              /* the case's own parameter */
+    void *(*open)(const struct bench_case *me); /* the case's state, or NULL without memory */
+    double (*run)(void *state);
+    double (*baseline)(void *state);
+    void (*close)(void *state);
+} bench_case;
+
+typedef struct bench_options {
+    uint32_t repeats; /* odd, so that the median is a measured value */
+    int json;
+} bench_options;
+
+/* Nanoseconds of a clock that only goes forward. */
+double bench_now_ns(void);
+
+/* Runs `n` cases and prints a table, or one JSON object, on `out`. 0, or -1 (said on stderr). */
+int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, FILE *out);
+
+extern const bench_case bench_pool_cases[];
+extern const uint32_t bench_pool_count;
+
+#endif

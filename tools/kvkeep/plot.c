@@ -1,0 +1,80 @@
+#define _GNU_SOURCE /* posix_spawnp's file actions, environ */
+#include "kvkeep/plot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const trace_place gnuplot = {"gnuplot", 0, NULL};
+
+static void write_points(FILE *script, const samples *s)
+{
+    fputs("$curve << end_of_curve\n", script);
+    for (uint32_t i = 0; i < s->n; i++)
+        fprintf(script, "%.17g %.17g %.17g\n", s->points[i].x, s->points[i].a, s->points[i].b);
+    fputs("end_of_curve\n", script);
+}
+
+/* The first curve is broad and pale, so that the second one shows where they are the same. */
+static void write_script(FILE *script, const plot *p, const samples *s)
+{
+    fputs("set terminal svg size 960,540 dynamic font 'sans,14' background rgb 'white'\n", script);
+    fputs("set grid\nset key below\nset yrange [0:*]\nset autoscale xfix\n", script);
+    fprintf(script, "set title '%s'\nset xlabel '%s'\nset ylabel '%s'\n", p->title, p->x_label, p->y_label);
+    write_points(script, s);
+    fprintf(script, "plot $curve using 1:2 with lines lw 4 lc rgb '#9ecae1' title '%s'", p->a);
+    if (p->b)
+        fprintf(script, ", $curve using 1:3 with lines lw 1.5 lc rgb '#08519c' title '%s'", p->b);
+    fputc('\n', script);
+}
+
+static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)
+{
+    char name[] = "gnuplot", *argv[] = {name, NULL};
+    posix_spawn_file_actions_t actions;
+    int rc = posix_spawn_file_actions_init(&actions);
+    if (rc)
+        return rc;
+    rc = posix_spawn_file_actions_adddup2(&actions, fileno(script), STDIN_FILENO);
+    if (!rc)
+        rc = posix_spawn_file_actions_adddup2(&actions, fileno(out), STDOUT_FILENO);
+    if (!rc) /* its complaints would be more than one line */
+        rc = posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!rc)
+        rc = posix_spawnp(pid, name, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+static int run_gnuplot(FILE *script, FILE *out, trace_error *error)
+{
+    pid_t pid;
+    int status = 0, rc = start_gnuplot(script, out, &pid);
+    if (rc == ENOENT)
+        return trace_failed(error, gnuplot, "not found; it draws what --plot asks for");
+    if (rc)
+        return trace_failed(error, gnuplot, "cannot start: %s", strerror(rc));
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return trace_failed(error, gnuplot, "lost: %s", strerror(errno));
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return trace_failed(error, gnuplot, "failed");
+    return 0;
+}
+
+int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error)
+{
+    FILE *script = tmpfile();
+    if (!script)
+        return trace_failed(error, gnuplot, "no room for its script: %s", strerror(errno));
+    write_script(script, p, s);
+    int rc = fflush(script) == 0 && !ferror(script) ? 0 : trace_failed(error, gnuplot, "cannot write its script");
+    rewind(script);
+    if (rc == 0)
+        rc = run_gnuplot(script, out, error);
+    fclose(script);
+    return rc;
+}

@@ -1,0 +1,18 @@
+/* kvkeep/progress.h: a line on stderr that says how far the work is; only on a terminal, and a few times a second. */
+#ifndef KVKEEP_TOOLS_PROGRESS_H
+#define KVKEEP_TOOLS_PROGRESS_H
+
+#include <stdint.h>
+
+typedef struct progress {
+    int terminal;  /* 0: not looked yet, 1: a terminal, -1: none */
+    int shown;     /* a line stands there */
+    double next_s; /* when to show again */
+} progress;
+
+void progress_show(progress *p, uint64_t requests);
+
+/* Wipes the line. */
+void progress_end(progress *p);
+
+#endif

@@ -1,0 +1,183 @@
+#include "kvkeep/replay_options.h"
+
+#include "kvkeep/arguments.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    KEY_MODE = 1,
+    KEY_FORMAT,
+    KEY_PAGES,
+    KEY_PAGE_TOKENS,
+    KEY_SPEED,
+    KEY_TOKEN_MS,
+    KEY_RATE,
+    KEY_SEED,
+    KEY_PLOT,
+    FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
+    KEY_REQUESTS,
+    KEY_AUDIT,
+    KEY_RECORD,
+    KEY_JSON,
+    KEY_PRINT
+};
+
+static const struct argp_option options[] = {
+    {"mode", KEY_MODE, "MODE", 0, "prefix, timed or lengths (default: what the trace says most about)", 1},
+    {"format", KEY_FORMAT, "NAME", 0, "mooncake, azure, vidur or etalon (default: found from the content)", 1},
+    {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
+    {"page-tokens", KEY_PAGE_TOKENS, "N", 0, "Tokens of a page (default: the trace's block, else 16)", 2},
+    {"requests", KEY_REQUESTS, "N", 0, "Stop after N requests, or N calls of an op log; 0: all", 2},
+    {"speed", KEY_SPEED, "X", 0, "timed: requests arrive X times faster (default 1)", 3},
+    {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed: a sequence gets a token every X ms (default 25)", 3},
+    {"rate", KEY_RATE, "X", 0, "Requests per second where the trace has no times (default 10)", 3},
+    {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
+    {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
+    {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
+    {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
+    {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
+    {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
+    {0},
+};
+
+static const char doc[] =
+    "Runs a trace through a cache and reports what it did.\v"
+    "Several traces run one after the other as one stream. `-` is the standard input. Without a TRACE a generated chat "
+    "workload runs (2,000 requests unless --requests says otherwise). An op log is recognised by its first line, and "
+    "is "
+    "run alone. docs/traces.md defines the formats and every number.";
+
+static const char *name_of(int key)
+{
+    const struct argp_option *o = options;
+    while (o->key != key)
+        o++;
+    return o->name;
+}
+
+static error_t parse_pages(const arguments *a, const char *text, uint32_t *out)
+{
+    uint64_t n = REPLAY_UNLIMITED;
+    error_t rc =
+        strcmp(text, "unlimited") == 0 ? 0 : arguments_whole(a, "--pages", text, (whole_range){1, KVK_MAX_PAGES}, &n);
+    *out = (uint32_t)n;
+    return rc;
+}
+
+static error_t parse_page_tokens(const arguments *a, const char *text, uint32_t *out)
+{
+    uint64_t n = 0;
+    error_t rc = arguments_whole(a, "--page-tokens", text, (whole_range){1, KVK_MAX_PAGE_TOKENS}, &n);
+    *out = (uint32_t)n;
+    return rc;
+}
+
+static error_t parse_token_ms(const arguments *a, const char *text, uint64_t *out)
+{
+    const double longest_us = 1e12; /* 11 days for a token */
+    double ms = 0;
+    error_t rc = arguments_positive(a, "--ms-per-token", text, &ms);
+    if (rc)
+        return rc;
+    *out = ms * 1000 < longest_us ? (uint64_t)llround(ms * 1000) : 0;
+    if (*out > 0)
+        return 0;
+    trace_bad_input(a->error, (trace_place){a->command, 0, "--ms-per-token"}, "'%.64s' is not within 0.001 .. 1e9",
+                    text);
+    return EINVAL;
+}
+
+/* Options that take a number. */
+static error_t parse_number(int key, const char *text, const arguments *a)
+{
+    replay_command *c = a->options;
+    const whole_range any = {0, UINT64_MAX};
+    switch (key) {
+    case KEY_PAGES:
+        return parse_pages(a, text, &c->replay.n_pages);
+    case KEY_PAGE_TOKENS:
+        return parse_page_tokens(a, text, &c->replay.page_tokens);
+    case KEY_REQUESTS:
+        return arguments_whole(a, "--requests", text, any, &c->replay.max_requests);
+    case KEY_SPEED:
+        return arguments_positive(a, "--speed", text, &c->replay.speed);
+    case KEY_TOKEN_MS:
+        return parse_token_ms(a, text, &c->replay.token_us);
+    case KEY_RATE:
+        return arguments_positive(a, "--rate", text, &c->trace.rate);
+    case KEY_SEED:
+        return arguments_whole(a, "--seed", text, any, &c->trace.seed);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* All others. */
+static error_t parse_word(int key, char *text, const arguments *a)
+{
+    replay_command *c = a->options;
+    switch (key) {
+    case KEY_MODE:
+        c->mode_given = true;
+        return replay_mode_named(text, &c->replay.mode, a->error) < 0 ? EINVAL : 0;
+    case KEY_FORMAT:
+        c->trace.format = text;
+        return 0;
+    case KEY_AUDIT:
+        c->replay.audit = true;
+        return 0;
+    case KEY_RECORD:
+        c->record_path = text;
+        return 0;
+    case KEY_PLOT:
+        c->plot_path = text;
+        return 0;
+    case KEY_JSON:
+        c->json = true;
+        return 0;
+    case KEY_PRINT:
+        c->print = true;
+        return 0;
+    default:
+        return parse_number(key, text, a);
+    }
+}
+
+static error_t check_together(const arguments *a)
+{
+    const replay_command *c = a->options;
+    if (!c->json || !c->print)
+        return 0;
+    trace_bad_input(a->error, (trace_place){a->command, 0, "--print"},
+                    "does not go with --json, which prints one object");
+    return EINVAL;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state)
+{
+    const arguments *a = state->input;
+    replay_command *c = a->options;
+    if (key == ARGP_KEY_ARGS) {
+        c->files = state->argv + state->next;
+        c->n_files = (size_t)(state->argc - state->next);
+        return 0;
+    }
+    if (key == ARGP_KEY_END)
+        return check_together(a);
+    if (key < FIRST_OF_ALL_INPUTS && key >= KEY_MODE)
+        c->traces_only = name_of(key);
+    return parse_word(key, text, a);
+}
+
+int replay_command_parse(replay_command *c, int argc, char **argv, trace_error *error)
+{
+    static const struct argp argp = {options, parse, "[TRACE...]", doc, NULL, NULL, NULL};
+    *c = (replay_command){.trace = TRACE_OPTIONS_DEFAULT, .replay = REPLAY_OPTIONS_DEFAULT};
+    arguments a = {"kvkeep replay", c, error};
+    int rc = arguments_parse(&argp, argc, argv, &a);
+    if (c->replay.max_requests)
+        c->trace.requests = c->replay.max_requests;
+    return rc;
+}

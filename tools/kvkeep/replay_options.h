@@ -1,0 +1,21 @@
+/* kvkeep/replay_options.h: the command line of `kvkeep replay`. */
+#ifndef KVKEEP_TOOLS_REPLAY_OPTIONS_H
+#define KVKEEP_TOOLS_REPLAY_OPTIONS_H
+
+#include "trace/replay.h"
+
+typedef struct replay_command {
+    trace_options trace;
+    replay_options replay;
+    bool mode_given;         /* else the trace decides */
+    const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
+    bool json, print;
+    const char *plot_path, *record_path;
+    char *const *files;
+    size_t n_files;
+} replay_command;
+
+/* Returns 0, 1 where help was shown, or TRACE_BAD_INPUT. */
+int replay_command_parse(replay_command *c, int argc, char **argv, trace_error *error);
+
+#endif
