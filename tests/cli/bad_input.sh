@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Bad usage and bad input end with exit 2 and one line that names the place, and leave no file behind.
+# shellcheck disable=SC1091,SC2154 # common.bash sets status, out and err
+source "$(dirname "$0")/common.bash"
+
+# ---- Usage
+
+refused 2 "kvkeep: no command given; see kvkeep --help"
+refused 2 "kvkeep: no command 'relay'; see kvkeep --help" relay
+refused 2 "kvkeep replay: field --nope: not understood; see kvkeep replay --help" replay --nope
+refused 2 "kvkeep replay: field --pages: '0' is too small (1 .. 2147483647)" replay --pages 0
+refused 2 "kvkeep replay: field --pages: '-5' is negative (1 .. 2147483647)" replay --pages -5
+refused 2 "kvkeep replay: field --pages: 'many' is not a whole number (1 .. 2147483647)" replay --pages=many
+refused 2 "kvkeep replay: field --pages: '2147483648' is too large (1 .. 2147483647)" replay --pages 2147483648
+refused 2 "kvkeep replay: field --page-tokens: '65537' is too large (1 .. 65536)" replay --page-tokens 65537
+refused 2 "kvkeep replay: field --speed: '0' is not above 0" replay --speed 0
+refused 2 "kvkeep replay: field --speed: 'nan' is not a number" replay --speed nan
+refused 2 "kvkeep replay: field --rate: '-1' is negative" replay --rate -1
+refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e9" replay --ms-per-token 1e99
+refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths" replay --mode fast
+refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
+refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
+refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
+refused 2 "kvkeep info: field extra: an argument too many" info --json extra
+refused 2 "generated: field pages: finite pools in timed mode are not supported yet" replay --mode timed --pages 9
+
+# ---- Input: every bad file, and neither a recording nor a plot of it
+
+bad() { # LINE FILE [ARGUMENT...]
+    local line=$1
+    shift
+    refused 2 "$line" replay --json --record out.jsonl --plot out.svg "$@"
+    [[ -z $(find . -name 'out*') ]] || complain "leaves a file behind: $*"
+    rm -f out*
+}
+
+header="TIMESTAMP,ContextTokens,GeneratedTokens"
+good_row="2023-11-16 18:15:46.6805900,374,44"
+
+bad "absent: cannot open: No such file or directory" absent
+mkdir folder
+bad "folder: is a directory" folder
+: >empty
+bad "empty: is empty" empty
+printf '\n' >blank
+bad "blank:1: begins like none of mooncake, azure, vidur, etalon" blank
+head -c 100000 /dev/zero >zeroes
+bad "zeroes:1: holds a NUL byte" zeroes
+printf '\xff\xfe\x00\x01' >binary
+bad "binary:1: holds a NUL byte" binary
+printf 'a,b,c\n1,2,3\n' >other.csv
+bad "other.csv:1: begins like none of mooncake, azure, vidur, etalon" other.csv
+bad "other.csv:1: field arrived_at: the header has 'a' in its place" --format vidur other.csv
+bad "other.csv: field format: 'csv' is none of mooncake, azure, vidur, etalon" --format csv other.csv
+
+printf '%s\r\n%s\r\n%s' "$header" "$good_row" "2023-11-16 18:1" >truncated.csv
+bad "truncated.csv:3: field ContextTokens: missing: the row has 1 of 3 columns" truncated.csv
+printf '%s\n2023-11-16 18:15:46.6805900,-374,44\n' "$header" >negative.csv
+bad "negative.csv:2: field ContextTokens: '-374' is negative" negative.csv
+printf '%s\n2023-11-16 18:15:46.6805900,374,9223372036854775808\n' "$header" >huge.csv
+bad "huge.csv:2: field GeneratedTokens: '9223372036854775808' is too large" huge.csv
+printf '%s\n2023-11-16 18:15:46.6805900,374,\xff\xfe\n' "$header" >utf8.csv
+bad "utf8.csv:2: field GeneratedTokens: '\\xFF\\xFE' is not a whole number" utf8.csv
+printf '%s\n%s\n%s\n' "$header" "$good_row" "$header" >twice.csv
+bad "twice.csv:3: field TIMESTAMP: 'TIMESTAMP' is not YYYY-MM-DD hh:mm:ss.fffffff" twice.csv
+
+mooncake_line 0 600 1 "1, 2" | head -c 50 >truncated.jsonl
+bad "truncated.jsonl:1: field input_length: not JSON at column 50:..." truncated.jsonl
+mooncake_line 0 600 1 "1, 9223372036854775808" >ids.jsonl
+bad "ids.jsonl:1: field hash_ids: not JSON at column 93: too big integer near '9223372036854775808'" ids.jsonl
+mooncake_line 0 600 1 "1" >few.jsonl
+bad "few.jsonl:1: field hash_ids: has 1 ids where input_length 600 needs 2" few.jsonl
+{ mooncake_line 5 1 1 1 && mooncake_line 4 1 1 1; } >back.jsonl
+bad "back.jsonl:2: field timestamp: is earlier than the request before" back.jsonl
+{ printf '{"hash_ids": ' && head -c 100000 /dev/zero | tr '\0' '['; } >deep.jsonl
+bad "deep.jsonl:1: field hash_ids: not JSON at column..." deep.jsonl
+head -c 20000000 /dev/zero | tr '\0' '{' >long.jsonl
+bad "long.jsonl:1: longer than 16777216 bytes" long.jsonl
+printf '{"kvkeep_oplog": 1}\n' >log.jsonl
+bad "log.jsonl:1: field plot: means nothing for an op log" log.jsonl
+printf '{"kvkeep_oplog": 1, "pages": 4}\n{"op": "fly"}\n' >log.jsonl
+refused 2 "log.jsonl:2: field op: ..." replay log.jsonl
+mooncake_line 0 600 1 "1, 2" >blocks.jsonl
+bad "blocks.jsonl: a page of 100 tokens is no part and no multiple of the trace's 512" --page-tokens 100 blocks.jsonl
+printf '%s\n%s\n' "$header" "$good_row" >azure.csv
+bad "azure.csv: azure traces name no content: use mode timed or lengths" --mode prefix azure.csv
+bad "azure.csv:1: is azure and cannot follow mooncake" blocks.jsonl azure.csv
+bad "azure.csv: a second trace: timed mode takes one" --mode timed azure.csv azure.csv
+refused 2 "nowhere/out.jsonl: cannot write: No such file or directory" replay --record nowhere/out.jsonl blocks.jsonl
+
+# ---- A name that would disturb a terminal
+
+cp empty $'evil\e[31m\nname'
+bad 'evil\x1B[31m\x0Aname: is empty' $'evil\e[31m\nname'
+
+# ---- The job fails: exit 1
+
+refused 1 "blocks.jsonl:1: needs more pages than the pool's 1: 1024 tokens more" replay --pages 1 blocks.jsonl
+
+finish

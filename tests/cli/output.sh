@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# What `kvkeep` prints: JSON with exactly the documented keys, tables, lines per request, help.
+# shellcheck disable=SC1091,SC2154 # common.bash sets status, out and err
+source "$(dirname "$0")/common.bash"
+
+{ mooncake_line 0 1300 3 "1, 2, 3" && mooncake_line 10 1300 2 "1, 2, 3"; } >blocks.jsonl
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,4,3\n0.5,9,2\n' >vidur.csv
+
+json() { # KEYS ARGUMENT...
+    local keys=$1
+    shift
+    succeeds replay --json "$@"
+    is_json_object "$out" || complain "is no JSON object: $out"
+    [[ $(keys_of "$out") == "$keys" ]] || complain "keys '$(keys_of "$out")' instead of '$keys'"
+}
+
+is() { # KEY VALUE
+    [[ $(value_of "$1" "$out") == "$2" ]] || complain "$1 is $(value_of "$1" "$out") instead of $2"
+}
+
+prefix_keys="format mode requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
+hit_ratio_pages hit_ratio_tokens elapsed_s refs_per_s"
+json "$prefix_keys" blocks.jsonl
+is format '"mooncake"'
+is mode '"prefix"'
+is requests 2
+is pages '"unlimited"'
+is page_tokens 512
+is page_refs 6
+is page_hits 3
+is token_hits 1300
+is unique_pages 3
+is hit_ratio_pages 0.5
+json "$prefix_keys" --pages 10 blocks.jsonl
+is pages 10
+is unique_pages null
+json "$prefix_keys"
+is format '"generated"'
+is requests 2000
+json "$prefix_keys" --requests 50
+is requests 50
+json "$prefix_keys" --requests 1 blocks.jsonl
+is requests 1
+
+json "format mode requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
+elapsed_s" vidur.csv
+is mode '"timed"'
+is peak_sequences 1
+is page_tokens 16
+json "format mode requests page_tokens pages pages_total waste_tokens waste_fraction elapsed_s" --mode lengths vidur.csv
+is pages_total 2
+is waste_tokens 14
+
+# ---- The same seed gives the same results, another one others
+
+results() { # ARGUMENT...
+    succeeds replay --json --requests 300 "$@"
+    sed -E 's/"(elapsed_s|refs_per_s)":[^,}]*//g' <<<"$out"
+}
+[[ $(results --seed 7) == "$(results --seed 7)" ]] || complain "one seed, two results"
+[[ $(results --seed 7) != "$(results --seed 8)" ]] || complain "two seeds, one result"
+[[ $(results --seed 7 --mode timed --audit) == "$(results --seed 7 --mode timed)" ]] || complain "the audit changes results"
+
+# ---- Tables, lines per request
+
+succeeds replay blocks.jsonl
+[[ $out == *"token hits         1300"* ]] || complain "the table has no token hits: $out"
+[[ $out != *"{"* ]] || complain "the table holds JSON"
+for mode in prefix timed lengths; do
+    succeeds replay --mode $mode --print blocks.jsonl
+    [[ $(wc -l <<<"$out") -eq 2 ]] || complain "--print gives not one line per request: $out"
+    while IFS= read -r line; do
+        is_json_object "$line" || complain "is no JSON object: $line"
+    done <<<"$out"
+done
+succeeds replay --print blocks.jsonl
+[[ $(tail -n 1 <<<"$out") == '{"request":2,"line":2,"input_tokens":1300,"output_tokens":2,"pages":3,"page_hits":3,"token_hits":1300}' ]] ||
+    complain "--print: $out"
+
+# ---- Help, version, info
+
+succeeds --help
+[[ $out == *replay*bench*info* ]] || complain "the help names not every command"
+succeeds --version
+[[ $out =~ ^kvkeep\ [0-9]+\.[0-9]+\.[0-9]+$ ]] || complain "the version is '$out'"
+for command in replay bench info; do
+    succeeds $command --help
+    [[ $out == *--json* ]] || complain "$command --help names no --json"
+done
+succeeds info --json
+is_json_object "$out" || complain "is no JSON object: $out"
+[[ $(keys_of "$out") == "version build_type compiler allocator xxhash jansson cpu_avx2 cpu_avx512 cuda" ]] ||
+    complain "info has the keys $(keys_of "$out")"
+succeeds info
+
+finish

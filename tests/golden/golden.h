@@ -1,0 +1,27 @@
+/* Real traces and what an independent program counted in them. */
+#ifndef TESTS_GOLDEN_GOLDEN_H
+#define TESTS_GOLDEN_GOLDEN_H
+
+#include "trace/replay.h"
+
+#include <jansson.h>
+
+#define MOONCAKE "mooncake_conversation_trace.jsonl"
+#define AZURE "AzureLLMInferenceTrace_conv.csv"
+#define VIDUR "vidur_splitwise_conv.csv"
+#define ETALON_SHAREGPT "etalon_sharegpt_8k_filtered_stats_llama2_tokenizer.csv"
+#define ETALON_BWB "etalon_bwb_stats_llama2_tokenizer_filtered_v2.csv"
+
+/* Where the traces are not, says so and returns 0. */
+int golden_is_here(void);
+
+/* The whole expectation; a new reference. */
+json_t *golden_expected(void);
+
+/* The number at object[name], which must be there. */
+uint64_t golden_count(const json_t *object, const char *name);
+
+/* Replays a trace, which must succeed. */
+replay_result golden_replay(const char *file, const replay_options *options);
+
+#endif

@@ -1,0 +1,107 @@
+/* ops_bad.c: arguments out of range, closed handles and short arrays: refused, and nothing changed. */
+#include "world.h"
+
+static void refuse(world *w, const char *name, int rc)
+{
+    world_expect(w, name, KVK_EINVAL, rc);
+}
+
+static void bad_sequence_calls(world *w, kvk_seq seq)
+{
+    kvk_cache *c = w->cache;
+    kvk_seq out = 0;
+    kvk_seq_info info = {.size = 0};
+    const kvk_seq_params params = {.size = 2};
+    uint32_t one;
+    refuse(w, "open without out", kvk_seq_open(c, NULL, NULL));
+    refuse(w, "open with a size of 2", kvk_seq_open(c, &params, &out));
+    refuse(w, "open without a cache", kvk_seq_open(NULL, NULL, &out));
+    refuse(w, "close without a cache", kvk_seq_close(NULL, seq));
+    refuse(w, "fork without out", kvk_seq_fork(c, seq, NULL));
+    refuse(w, "set_priority without a cache", kvk_seq_set_priority(NULL, seq, 1));
+    refuse(w, "info without out", kvk_seq_info_get(c, seq, NULL));
+    refuse(w, "info with a size of 0", kvk_seq_info_get(c, seq, &info));
+    refuse(w, "table of a group beyond", kvk_seq_table(c, seq, w->twin.config.n_groups, &one, 1));
+    refuse(w, "table into nothing", kvk_seq_table(c, seq, 0, NULL, 1));
+}
+
+static void bad_content_calls(world *w, kvk_seq seq)
+{
+    kvk_cache *c = w->cache;
+    const kvk_text nothing = {.n_tokens = 3, .n_keys = 1};
+    refuse(w, "attach without a prompt", kvk_prefix_attach(c, seq, NULL));
+    refuse(w, "lookup without a prompt", kvk_prefix_lookup(c, NULL, NULL));
+    refuse(w, "commit without text", kvk_commit(c, seq, NULL));
+    refuse(w, "reset without a cache", kvk_prefix_reset(NULL, NULL));
+    if (w->twin.config.content == KVK_CONTENT_NONE)
+        return;
+    refuse(w, "attach with a text of nothing", kvk_prefix_attach(c, seq, &nothing));
+    refuse(w, "lookup with a text of nothing", kvk_prefix_lookup(c, NULL, &nothing));
+    refuse(w, "commit with a text of nothing", kvk_commit(c, seq, &nothing));
+}
+
+static void bad_room_calls(world *w, kvk_seq seq)
+{
+    const kvk_effort beyond = (kvk_effort)(KVK_EVICT + 1);
+    refuse(w, "can_reserve with an effort beyond", kvk_can_reserve(w->cache, seq, 1, beyond));
+    refuse(w, "reserve with an effort beyond", kvk_reserve(w->cache, seq, 1, beyond));
+    refuse(w, "reserve without a cache", kvk_reserve(NULL, seq, 1, KVK_RECLAIM));
+    refuse(w, "truncate without a cache", kvk_truncate(NULL, seq, 0));
+}
+
+static void bad_batch_calls(world *w, kvk_seq seq)
+{
+    const kvk_batch_entry entry = {.seq = seq};
+    kvk_batch batch = 0;
+    kvk_plan plan;
+    kvk_plan_init(&plan);
+    plan.entries_cap = 1;
+    plan.pages_cap = TWIN_PAGES;
+    refuse(w, "plan without a plan", kvk_batch_plan(w->cache, &entry, 1, NULL, &batch));
+    refuse(w, "plan without out", kvk_batch_plan(w->cache, &entry, 1, &plan, NULL));
+    refuse(w, "plan without entries", kvk_batch_plan(w->cache, NULL, 1, &plan, &batch));
+    plan.index_bits = 16;
+    refuse(w, "plan with 16 bits", kvk_batch_plan(w->cache, &entry, 1, &plan, &batch));
+    plan.index_bits = 32;
+    plan.form = 2;
+    refuse(w, "plan in a form beyond", kvk_batch_plan(w->cache, &entry, 1, &plan, &batch));
+    refuse(w, "end without a cache", kvk_batch_end(NULL, 1, NULL));
+    refuse(w, "moves into nothing", kvk_moves_take(w->cache, NULL, 1));
+}
+
+static void bad_views(world *w)
+{
+    kvk_stats stats = {.size = 0};
+    kvk_page_info page = {.size = sizeof page};
+    refuse(w, "stats with a size of 0", kvk_stats_get(w->cache, &stats));
+    refuse(w, "stats into nothing", kvk_stats_get(w->cache, NULL));
+    refuse(w, "a page beyond", kvk_page_info_get(w->cache, w->twin.config.n_pages, &page));
+    refuse(w, "audit without a cache", kvk_audit(NULL, NULL, NULL));
+    refuse(w, "recording to nobody", kvk_record_start(w->cache, NULL, NULL));
+}
+
+static void short_and_stale(world *w, const twin_seq *s)
+{
+    uint32_t pages[TWIN_PAGES];
+    kvk_seq_info info = {.size = sizeof info};
+    kvk_seq stale = w->stale_seqs[world_random(w, WORLD_STALE)];
+    world_expect(w, "length of a table", s->n_pages, kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
+    if (s->n_pages)
+        world_expect(w, "table too short", KVK_ESPACE, kvk_seq_table(w->cache, s->handle, 0, pages, s->n_pages - 1));
+    world_expect(w, "info of a closed handle", KVK_ESTALE, kvk_seq_info_get(w->cache, stale, &info));
+    world_expect(w, "table of a closed handle", KVK_ESTALE, kvk_seq_table(w->cache, stale, 0, pages, TWIN_PAGES));
+}
+
+void op_bad_arguments(world *w)
+{
+    const twin_seq *s = world_pick_open(w);
+    world_say(w, "bad arguments");
+    if (!s)
+        return;
+    bad_sequence_calls(w, s->handle);
+    bad_content_calls(w, s->handle);
+    bad_room_calls(w, s->handle);
+    bad_batch_calls(w, s->handle);
+    bad_views(w);
+    short_and_stale(w, s);
+}

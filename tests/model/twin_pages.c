@@ -1,0 +1,210 @@
+/* twin_pages.c: which page is taken next, and what becomes of a page that nobody refers to. */
+#include <string.h>
+
+#include "twin.h"
+
+void twin_init(twin *t, const kvk_config *config)
+{
+    memset(t, 0, sizeof *t);
+    t->config = *config;
+}
+
+static void push(twin_list *list, uint32_t page)
+{
+    list->ids[list->n++] = page;
+}
+
+static void remove_at(twin_list *list, uint32_t i)
+{
+    list->n--;
+    memmove(&list->ids[i], &list->ids[i + 1], (list->n - i) * sizeof list->ids[0]);
+}
+
+static void remove_page(twin_list *list, uint32_t page)
+{
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (list->ids[i] == page) {
+            remove_at(list, i);
+            return;
+        }
+    }
+}
+
+uint32_t twin_available(const twin *t)
+{
+    return t->freed.n + (t->config.n_pages - t->n_touched) + t->cached.n;
+}
+
+/* Bytes that name one page. */
+uint32_t twin_unit(const twin *t)
+{
+    return t->config.content == KVK_CONTENT_KEYS ? (uint32_t)sizeof(kvk_key)
+                                                 : t->config.page_tokens * (uint32_t)sizeof(uint32_t);
+}
+
+bool twin_starts_with(const twin_text *text, const twin_text *head)
+{
+    return text->n_bytes >= head->n_bytes && memcmp(text->bytes, head->bytes, head->n_bytes) == 0 &&
+           text->salt.lo == head->salt.lo && text->salt.hi == head->salt.hi && text->adapter == head->adapter;
+}
+
+/* Is it the only copy, in its group, of content on which longer content hangs? */
+static bool is_inner(const twin *t, const twin_page *page)
+{
+    bool longer = false;
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        const twin_page *other = &t->pages[i];
+        if (other == page || !other->published_at || !twin_starts_with(&other->content, &page->content))
+            continue;
+        if (other->content.n_bytes > page->content.n_bytes)
+            longer = true;
+        else if (other->group == page->group)
+            return false;
+    }
+    return longer;
+}
+
+/* The least recently cached page that is no inner one; the inner ones before it move to the other end. */
+static uint32_t reclaim(twin *t)
+{
+    uint32_t tries = t->cached.n;
+    for (;;) {
+        uint32_t page = t->cached.ids[0];
+        remove_at(&t->cached, 0);
+        if (tries-- == 0 || !is_inner(t, &t->pages[page])) {
+            t->totals.pages_reclaimed++;
+            return page;
+        }
+        push(&t->cached, page);
+    }
+}
+
+static uint32_t next_page(twin *t)
+{
+    if (t->freed.n)
+        return t->freed.ids[--t->freed.n];
+    if (t->n_touched < t->config.n_pages)
+        return t->n_touched++;
+    return reclaim(t);
+}
+
+static void count_used(twin *t)
+{
+    uint32_t n = t->n_touched - t->freed.n - t->cached.n - t->limbo.n;
+    if (n > t->totals.peak_pages_used)
+        t->totals.peak_pages_used = n;
+}
+
+uint32_t twin_take(twin *t, uint32_t group)
+{
+    uint32_t id = next_page(t);
+    twin_page *page = &t->pages[id];
+    page->state = KVK_PAGE_USED;
+    page->group = group;
+    page->refs = 1;
+    page->generation++;
+    page->n_tokens = 0;
+    page->last_batch = 0;
+    page->published_at = 0;
+    t->totals.pages_taken++;
+    count_used(t);
+    if (t->config.zero_fill)
+        twin_queue_move(t, (kvk_move){KVK_MOVE_ZERO, group, id, id, t->config.page_tokens});
+    return id;
+}
+
+static bool in_flight(const twin *t, uint64_t last_batch)
+{
+    for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
+        if (t->batches[i].handle && t->batches[i].number <= last_batch)
+            return true;
+    }
+    return false;
+}
+
+static void settle(twin *t, uint32_t id)
+{
+    twin_page *page = &t->pages[id];
+    page->state = page->published_at ? KVK_PAGE_CACHED : KVK_PAGE_FREE;
+    push(page->published_at ? &t->cached : &t->freed, id);
+}
+
+/* Drops one reference of a sequence whose last batch was `last_batch`. Was it the page's last one? */
+bool twin_release(twin *t, uint32_t id, uint64_t last_batch)
+{
+    twin_page *page = &t->pages[id];
+    if (last_batch > page->last_batch)
+        page->last_batch = last_batch;
+    if (--page->refs)
+        return false;
+    if (in_flight(t, page->last_batch)) {
+        page->state = KVK_PAGE_LIMBO;
+        push(&t->limbo, id);
+    } else {
+        settle(t, id);
+    }
+    return true;
+}
+
+/* Lets the limbo pages go that no batch in flight may read. Returns how many. */
+int twin_leave_limbo(twin *t)
+{
+    int gone = 0;
+    for (uint32_t i = 0; i < t->limbo.n;) {
+        uint32_t id = t->limbo.ids[i];
+        if (in_flight(t, t->pages[id].last_batch)) {
+            i++;
+            continue;
+        }
+        remove_at(&t->limbo, i);
+        settle(t, id);
+        gone++;
+    }
+    return gone;
+}
+
+/* One reference more to a page that can be found. */
+void twin_share(twin *t, uint32_t id)
+{
+    twin_page *page = &t->pages[id];
+    if (page->refs++ == 0) {
+        remove_page(page->state == KVK_PAGE_LIMBO ? &t->limbo : &t->cached, id);
+        page->state = KVK_PAGE_USED;
+        count_used(t);
+    }
+}
+
+int twin_reset(twin *t, uint32_t *in_use)
+{
+    *in_use = t->n_touched - t->freed.n - t->cached.n;
+    if (*in_use)
+        return KVK_EBUSY;
+    int n = (int)t->cached.n;
+    for (uint32_t i = 0; i < t->cached.n; i++) {
+        t->pages[t->cached.ids[i]].published_at = 0;
+        settle(t, t->cached.ids[i]);
+    }
+    t->cached.n = 0;
+    return n;
+}
+
+void twin_set_length(twin *t, twin_seq *s, uint32_t n_tokens)
+{
+    uint32_t was = s->n_tokens, page_tokens = t->config.page_tokens;
+    s->n_tokens = n_tokens;
+    for (uint32_t i = 0; i < s->n_pages; i++) {
+        uint32_t before = i * page_tokens, end = before + page_tokens;
+        uint32_t now = n_tokens < before ? before : n_tokens < end ? n_tokens : end;
+        for (uint32_t g = 0; g < t->config.n_groups; g++) {
+            twin_page *page = &t->pages[s->table[g][i]];
+            bool reached = (was > before || n_tokens > before) && (was < end || n_tokens < end);
+            if (reached && page->refs == 1 && !page->published_at)
+                page->n_tokens = now - before;
+        }
+    }
+}
+
+uint32_t twin_filled(const twin *t, uint32_t id)
+{
+    return t->pages[id].state == KVK_PAGE_FREE ? 0 : t->pages[id].n_tokens;
+}

@@ -1,0 +1,256 @@
+/* world.c: parameters, randomness, failing memory, and the comparison of all that can be seen. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "world.h"
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+uint32_t world_random(world *w, uint32_t n)
+{
+    return (uint32_t)(next_random(&w->random) >> 32) % n;
+}
+
+bool world_one_in(world *w, uint32_t n)
+{
+    return world_random(w, n) == 0;
+}
+
+void world_say(world *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(w->what, sizeof w->what, format, args);
+    va_end(args);
+}
+
+static _Noreturn void give_up(const world *w)
+{
+    const kvk_config *c = &w->twin.config;
+    printf("  at op %llu, seed %llu: %s\n", (unsigned long long)w->n_ops, (unsigned long long)w->seed, w->what);
+    printf("  page_tokens %u, pages %u, groups %u, watermark %u, content %u, zero_fill %u, letters %u\n",
+           c->page_tokens, c->n_pages, c->n_groups, c->watermark, c->content, c->zero_fill, w->n_letters);
+    exit(1);
+}
+
+void world_expect(world *w, const char *name, int64_t want, int64_t got)
+{
+    if (want == got)
+        return;
+    printf("model: %s: expected %lld, got %lld\n", name, (long long)want, (long long)got);
+    give_up(w);
+}
+
+/* ---- Memory ---- */
+
+static void *take_memory(void *ctx, size_t bytes)
+{
+    world_memory *m = ctx;
+    if (m->armed && next_random(&m->random) % 4 == 0)
+        return NULL;
+    void *memory = malloc(bytes);
+    if (memory)
+        m->n_held += bytes;
+    return memory;
+}
+
+static void free_memory(void *ctx, void *memory, size_t bytes)
+{
+    world_memory *m = ctx;
+    m->n_held -= bytes;
+    free(memory);
+}
+
+void world_arm(world *w)
+{
+    w->memory.armed = w->fail_allocations && !w->memory.retrying;
+}
+
+bool world_struck(world *w, int rc)
+{
+    bool struck = w->memory.armed && rc == KVK_ENOMEM;
+    w->memory.armed = false;
+    w->memory.retrying = struck;
+    if (struck && w->cache) {
+        world_compare(w);
+        world_audit(w);
+    }
+    return struck;
+}
+
+/* ---- Opening and closing ---- */
+
+static kvk_config random_config(world *w)
+{
+    kvk_config c;
+    kvk_config_init(&c);
+    c.page_tokens = 1 + world_random(w, TWIN_PAGE_TOKENS);
+    c.n_pages = 4 + world_random(w, TWIN_PAGES - 3);
+    c.n_groups = 1 + world_random(w, TWIN_GROUPS);
+    c.watermark = world_random(w, 4);
+    c.content = world_one_in(w, 8) ? KVK_CONTENT_NONE : KVK_CONTENT_TOKENS + world_random(w, 2);
+    c.zero_fill = world_one_in(w, 3);
+    c.hash_seed = next_random(&w->random);
+    c.allocator = w->fail_allocations || !world_one_in(w, 4) ? &w->allocator : NULL;
+    return c;
+}
+
+static int ignore_bytes(void *ctx, const char *bytes, size_t n)
+{
+    (void)ctx, (void)bytes, (void)n;
+    return 0;
+}
+
+static void start_recording(world *w)
+{
+    int rc;
+    world_say(w, "record_start");
+    do {
+        world_arm(w);
+        rc = kvk_record_start(w->cache, ignore_bytes, NULL);
+    } while (world_struck(w, rc));
+    world_expect(w, "kvk_record_start", 0, rc);
+}
+
+void world_open(world *w)
+{
+    int rc;
+    w->allocator = (kvk_allocator){take_memory, free_memory, &w->memory};
+    w->memory.random = next_random(&w->random);
+    w->n_letters = 2 + world_random(w, 2);
+    memset(w->stale_seqs, 0, sizeof w->stale_seqs);
+    memset(w->stale_batches, 0, sizeof w->stale_batches);
+    world_say(w, "cache_open");
+    kvk_config config = random_config(w);
+    twin_init(&w->twin, &config);
+    do {
+        world_arm(w);
+        rc = kvk_cache_open(&config, &w->cache);
+    } while (world_struck(w, rc));
+    world_expect(w, "kvk_cache_open", 0, rc);
+    if (world_one_in(w, 3))
+        world_collide(w->cache, world_random(w, 4));
+    w->recorded = world_one_in(w, 8);
+    if (w->recorded)
+        start_recording(w);
+}
+
+void world_close(world *w)
+{
+    world_say(w, "cache_close");
+    if (world_one_in(w, 2)) /* else closing does it */
+        world_expect(w, "kvk_record_stop", w->recorded ? 0 : KVK_ESTATE, kvk_record_stop(w->cache));
+    kvk_cache_close(w->cache);
+    w->cache = NULL;
+    world_expect(w, "bytes held after close", 0, (int64_t)w->memory.n_held);
+}
+
+/* ---- Comparing ---- */
+
+static void compare_sequence(world *w, const twin_seq *s)
+{
+    kvk_seq_info info = {.size = sizeof info};
+    uint32_t pages[TWIN_PAGES];
+    world_expect(w, "kvk_seq_info_get", 0, kvk_seq_info_get(w->cache, s->handle, &info));
+    world_expect(w, "info.priority", s->priority, info.priority);
+    world_expect(w, "info.n_tokens", s->n_tokens, info.n_tokens);
+    world_expect(w, "info.n_committed", s->n_committed, info.n_committed);
+    world_expect(w, "info.n_pages", s->n_pages, info.n_pages);
+    world_expect(w, "info.n_in_flight", s->n_in_flight, info.n_in_flight);
+    for (uint32_t g = 0; g < w->twin.config.n_groups; g++) {
+        world_expect(w, "kvk_seq_table", s->n_pages, kvk_seq_table(w->cache, s->handle, g, pages, TWIN_PAGES));
+        for (uint32_t i = 0; i < s->n_pages; i++)
+            world_expect(w, "table entry", s->table[g][i], pages[i]);
+    }
+}
+
+static void compare_page(world *w, uint32_t id)
+{
+    const twin_page *page = &w->twin.pages[id];
+    kvk_page_info info = {.size = sizeof info};
+    world_expect(w, "kvk_page_info_get", 0, kvk_page_info_get(w->cache, id, &info));
+    world_expect(w, "page.state", page->state, info.state);
+    world_expect(w, "page.refs", page->refs, info.refs);
+    world_expect(w, "page.generation", page->generation, info.generation);
+    world_expect(w, "page.findable", page->published_at != 0, info.findable);
+    world_expect(w, "page.n_tokens", twin_filled(&w->twin, id), info.n_tokens);
+}
+
+static void compare_totals(world *w, const kvk_stats *want, const kvk_stats *got)
+{
+    world_expect(w, "peak_pages_used", want->peak_pages_used, got->peak_pages_used);
+    world_expect(w, "peak_sequences", want->peak_sequences, got->peak_sequences);
+    world_expect(w, "pages_taken", (int64_t)want->pages_taken, (int64_t)got->pages_taken);
+    world_expect(w, "pages_reclaimed", (int64_t)want->pages_reclaimed, (int64_t)got->pages_reclaimed);
+    world_expect(w, "cow_copies", (int64_t)want->cow_copies, (int64_t)got->cow_copies);
+    world_expect(w, "prefix_queries", (int64_t)want->prefix_queries, (int64_t)got->prefix_queries);
+    world_expect(w, "prefix_hits", (int64_t)want->prefix_hits, (int64_t)got->prefix_hits);
+    world_expect(w, "prefix_page_queries", (int64_t)want->prefix_page_queries, (int64_t)got->prefix_page_queries);
+    world_expect(w, "prefix_page_hits", (int64_t)want->prefix_page_hits, (int64_t)got->prefix_page_hits);
+}
+
+static void compare_stats(world *w)
+{
+    kvk_stats want, got = {.size = sizeof got};
+    twin_stats(&w->twin, &want);
+    world_expect(w, "kvk_stats_get", 0, kvk_stats_get(w->cache, &got));
+    world_expect(w, "n_pages", want.n_pages, got.n_pages);
+    world_expect(w, "page_tokens", want.page_tokens, got.page_tokens);
+    world_expect(w, "pages_free", want.pages_free, got.pages_free);
+    world_expect(w, "pages_cached", want.pages_cached, got.pages_cached);
+    world_expect(w, "pages_limbo", want.pages_limbo, got.pages_limbo);
+    world_expect(w, "pages_used", want.pages_used, got.pages_used);
+    world_expect(w, "sequences", want.sequences, got.sequences);
+    world_expect(w, "batches_in_flight", want.batches_in_flight, got.batches_in_flight);
+    world_expect(w, "moves_waiting", want.moves_waiting, got.moves_waiting);
+    world_expect(w, "live_tokens", (int64_t)want.live_tokens, (int64_t)got.live_tokens);
+    world_expect(w, "usage_pages is exact", 1,
+                 want.usage_pages >= got.usage_pages && want.usage_pages <= got.usage_pages);
+    world_expect(w, "usage_tokens is exact", 1,
+                 want.usage_tokens >= got.usage_tokens && want.usage_tokens <= got.usage_tokens);
+    world_expect(w, "memory_bytes is at most its peak", 1, got.memory_bytes <= got.peak_memory_bytes);
+    compare_totals(w, &want, &got);
+}
+
+/* No page that a batch in flight lists has been handed to anybody else. */
+static void check_lists(world *w)
+{
+    for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
+        const twin_batch *b = &w->twin.batches[i];
+        for (uint32_t k = 0; b->handle && k < w->twin.config.n_pages; k++) {
+            if (b->lists[k])
+                world_expect(w, "generation of a page in flight", b->lists[k], w->twin.pages[k].generation);
+        }
+    }
+}
+
+void world_compare(world *w)
+{
+    compare_stats(w);
+    check_lists(w);
+    for (uint32_t i = 0; i < TWIN_SEQS; i++) {
+        if (w->twin.seqs[i].handle)
+            compare_sequence(w, &w->twin.seqs[i]);
+    }
+    for (uint32_t i = 0; i < w->twin.config.n_pages; i++)
+        compare_page(w, i);
+}
+
+static void print_violation(void *ctx, const char *invariant, const char *text)
+{
+    (void)ctx;
+    printf("model: audit: %s: %s\n", invariant, text);
+}
+
+void world_audit(world *w)
+{
+    world_expect(w, "kvk_audit", 0, kvk_audit(w->cache, print_violation, NULL));
+}

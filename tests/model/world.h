@@ -1,0 +1,83 @@
+/* world.h: a cache and its twin, side by side. */
+#ifndef WORLD_H
+#define WORLD_H
+
+#include "twin.h"
+
+enum { WORLD_STALE = 8 };
+
+/* An allocator that counts what is held and, while armed, fails at random. */
+typedef struct {
+    bool armed, retrying;
+    uint64_t random;
+    size_t n_held; /* bytes */
+} world_memory;
+
+typedef struct {
+    kvk_cache *cache;
+    twin twin;
+    world_memory memory;
+    kvk_allocator allocator;
+    uint64_t seed, random, n_ops;
+    uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
+    uint64_t audit_every;
+    bool fail_allocations;
+    bool recorded;
+    kvk_seq stale_seqs[WORLD_STALE]; /* closed handles; 0 at first */
+    kvk_batch stale_batches[WORLD_STALE];
+    char what[512]; /* the operation under way, in words */
+} world;
+
+/* Opens a cache with random parameters and its twin. */
+void world_open(world *w);
+
+/* Closes it; every byte must come back. */
+void world_close(world *w);
+
+/* One random operation on both, compared. */
+void world_step(world *w);
+
+/* Everything that can be seen of the cache must be as the twin has it. */
+void world_compare(world *w);
+void world_audit(world *w);
+
+/* A number below `n`. */
+uint32_t world_random(world *w, uint32_t n);
+bool world_one_in(world *w, uint32_t n);
+
+void world_say(world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Ends the program unless `got` is `want`. */
+void world_expect(world *w, const char *name, int64_t want, int64_t got);
+
+/* Leaves the cache's content index hashes with few bits, those in `mask`, so that different contents collide. */
+void world_collide(kvk_cache *cache, uint64_t mask);
+
+/* Around a call: do { world_arm(w); rc = call; } while (world_struck(w, rc)); A failed allocation must have changed
+ * nothing, and then the call is made again without failures. */
+void world_arm(world *w);
+bool world_struck(world *w, int rc);
+
+/* A sequence to work on, now and then a closed handle or none. */
+kvk_seq world_pick_seq(world *w);
+kvk_batch world_pick_batch(world *w);
+twin_seq *world_pick_open(world *w);
+
+/* Operations. */
+void op_open(world *w);
+void op_close(world *w);
+void op_fork(world *w);
+void op_set_priority(world *w);
+void op_attach(world *w);
+void op_lookup(world *w);
+void op_can_reserve(world *w);
+void op_reserve(world *w);
+void op_commit(world *w);
+void op_truncate(world *w);
+void op_reset(world *w);
+void op_plan(world *w);
+void op_end(world *w);
+void op_moves(world *w);
+void op_bad_arguments(world *w);
+
+#endif
