@@ -103,6 +103,8 @@ typedef struct kvk_config {
     uint32_t reserved;    /* 0 */
     uint64_t
         hash_seed; /* of the content index. Results never depend on it; a random one makes collisions unpredictable */
+    uint64_t
+        memory_limit; /* host memory the cache may hold, bytes; past it calls give KVK_ENOMEM. 0 (default): no limit */
     const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
 } kvk_config;
 

@@ -66,7 +66,7 @@ static void arena_close(memory *m)
 
 int memory_open(memory *m, const kvk_allocator *allocator)
 {
-    *m = (memory){.own_arena = !allocator};
+    *m = (memory){.own_arena = !allocator, .limit = UINT64_MAX};
     if (allocator) {
         m->from = *allocator;
         return 0;
@@ -89,7 +89,7 @@ static void *context(memory *m)
 
 void *memory_take(memory *m, size_t bytes)
 {
-    void *block = m->from.alloc(context(m), bytes);
+    void *block = bytes <= m->limit - m->bytes ? m->from.alloc(context(m), bytes) : NULL;
     if (!block)
         return NULL;
     m->bytes += bytes;

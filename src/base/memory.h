@@ -11,17 +11,18 @@ typedef struct memory {
     kvk_allocator from;
     unsigned arena; /* jemalloc's, if own_arena */
     int own_arena;
+    uint64_t limit;             /* of `bytes` */
     uint64_t bytes, peak_bytes; /* held now, and at most */
     uint64_t allocations;       /* made since the start */
 } memory;
 
-/* `allocator` NULL: an arena of its own. KVK_ENOMEM. */
+/* `allocator` NULL: an arena of its own. There is no limit until `limit` is set. KVK_ENOMEM. */
 int memory_open(memory *m, const kvk_allocator *allocator);
 
 /* Everything taken must have been given back. */
 void memory_close(memory *m);
 
-/* NULL when there is none. */
+/* NULL when there is none, or none within the limit. */
 void *memory_take(memory *m, size_t bytes);
 
 /* NULL is ignored; `bytes` as taken. */

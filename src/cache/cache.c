@@ -69,6 +69,8 @@ int kvk_cache_open(const kvk_config *config, kvk_cache **out)
         return KVK_EINVAL;
     if (memory_open(&from, used.allocator) < 0)
         return KVK_ENOMEM;
+    if (used.memory_limit)
+        from.limit = used.memory_limit;
     kvk_cache *c = memory_take(&from, sizeof *c);
     if (!c) {
         memory_close(&from);

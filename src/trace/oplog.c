@@ -144,6 +144,7 @@ static int read_first_line(oplog_run *run)
 static int open_cache(oplog_run *run)
 {
     run->config.allocator = run->options->allocator;
+    run->config.memory_limit = run->options->memory_limit;
     int rc = kvk_cache_open(&run->config, &run->cache);
     if (rc == 0 && run->options->record)
         rc = kvk_record_start(run->cache, run->options->record, run->options->record_ctx);

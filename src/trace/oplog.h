@@ -17,6 +17,7 @@ typedef struct oplog_options {
     int (*print)(void *ctx, const char *json_line, size_t n);
     void *print_ctx;
     uint64_t max_ops;               /* 0: all */
+    uint64_t memory_limit;          /* host memory of the cache, bytes; 0: no limit */
     const kvk_allocator *allocator; /* of the cache and of the replay's own tables; NULL: the library's */
 } oplog_options;
 

@@ -58,6 +58,7 @@ static int open_cache(replay_run *run, kvk_content content)
     config.page_tokens = run->result->page_tokens;
     config.n_pages = run->result->n_pages;
     config.content = content;
+    config.memory_limit = run->options->memory_limit;
     int rc = kvk_cache_open(&config, &run->cache);
     if (rc == 0 && run->options->record)
         rc = kvk_record_start(run->cache, run->options->record, run->options->record_ctx);

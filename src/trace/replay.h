@@ -33,6 +33,7 @@ typedef struct replay_options {
     uint32_t page_tokens;  /* 0: the trace's block, else 16 */
     uint32_t n_pages;      /* REPLAY_UNLIMITED or a size */
     uint64_t max_requests; /* 0: all */
+    uint64_t memory_limit; /* host memory of the cache, bytes; 0: no limit */
     double speed;          /* timed: arrivals come this many times faster */
     uint64_t token_us;     /* timed: a token takes this long; at least 1 */
     bool audit;            /* checks every invariant after every call */
@@ -44,14 +45,14 @@ typedef struct replay_options {
                          tokens of the pages in use, tokens held. lengths: request, wasted share */
 } replay_options;
 
-#define REPLAY_OPTIONS_DEFAULT ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000})
+#define REPLAY_OPTIONS_DEFAULT                                                                                         \
+    ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000, .memory_limit = (uint64_t)8 << 30})
 
 typedef struct replay_result {
     uint64_t requests;
     uint32_t page_tokens, n_pages;
     uint64_t input_tokens, output_tokens;
     uint64_t page_refs, page_hits, token_hits; /* prefix */
-    bool unique_known;                         /* prefix: in an unlimited pool */
     uint64_t unique_pages;                     /* prefix */
     uint64_t page_us, token_us;                /* timed: integrals over time */
     uint64_t pages_total, waste_tokens;        /* lengths */

@@ -2,6 +2,7 @@
 #include "trace/replay_run.h"
 
 #include "base/checked.h"
+#include "trace/distinct.h"
 #include "trace/repage.h"
 
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 typedef struct prefix_state {
     kvk_key *keys;
     uint32_t cap;
+    distinct distinct;
 } prefix_state;
 
 /* What one prompt is to the cache: what it looks for, what it then holds, and what each page names. */
@@ -89,28 +91,29 @@ static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_token
     return rest;
 }
 
-/* In an unlimited pool a page is new exactly if it is not found. Attach leaves the last token to compute, so a known page
- * that ends a prompt of whole pages is looked for with the token after it. */
-static uint64_t new_pages(const replay_run *run, const trace_request *request, const prompt *p, uint32_t page_hits)
+/* Counts the prompt's pages that no prompt had before. */
+static int count_unique(replay_run *run, const prompt *p)
 {
-    uint32_t missed = p->n_pages - page_hits;
-    bool hidden = request->tokens && missed == 1 && request->n_output > 0 &&
-                  request->n_input == p->n_pages * run->result->page_tokens;
-    if (!hidden)
-        return missed;
-    kvk_text longer = {.n_tokens = request->n_input + 1, .tokens = request->tokens};
-    int found = kvk_prefix_lookup(run->cache, NULL, &longer);
-    return found >= 0 && (uint32_t)found >= request->n_input ? 0 : 1;
+    prefix_state *s = run->state;
+    uint32_t page = run->result->page_tokens;
+    distinct_chain chain = {0, 0};
+    for (uint32_t i = 0; i < p->n_pages; i++) {
+        int fresh = p->wanted.keys ? distinct_add(&s->distinct, &chain, &p->wanted.keys[i], sizeof(kvk_key))
+                                   : distinct_add(&s->distinct, &chain, p->wanted.tokens + (size_t)i * page,
+                                                  page * sizeof(uint32_t));
+        if (fresh < 0)
+            return run_out_of_memory(run);
+        run->result->unique_pages += (uint64_t)fresh;
+    }
+    return 0;
 }
 
-static void count(replay_run *run, replay_request *seen, uint64_t fresh)
+static void count(replay_run *run, const replay_request *seen)
 {
     replay_result *r = run->result;
     r->page_refs += seen->pages;
     r->page_hits += seen->page_hits;
     r->token_hits += seen->token_hits;
-    r->unique_known = r->n_pages == REPLAY_UNLIMITED;
-    r->unique_pages += fresh;
     if (samples_due(run->options->samples))
         samples_add(run->options->samples,
                     (sample){.x = (double)seen->number,
@@ -134,26 +137,34 @@ static int one_request(replay_run *run, const trace_request *request, replay_req
     seen->pages = p.n_pages;
     seen->page_hits = (uint32_t)found / page;
     seen->token_hits = min_u32((uint32_t)found, request->n_input);
-    uint64_t fresh = new_pages(run, request, &p, seen->page_hits);
     kvk_text rest = rest_of(&p, seen->page_hits, page);
     rc = run_extend(run, seq, &rest);
     if (rc >= 0)
         rc = run_close(run, seq);
     if (rc < 0)
         return rc;
-    count(run, seen, fresh);
-    return 0;
+    count(run, seen);
+    return count_unique(run, &p);
+}
+
+static int open_prefix(replay_run *run)
+{
+    prefix_state *s = run->state;
+    return distinct_open(&s->distinct) < 0 ? run_out_of_memory(run) : 0;
 }
 
 static void close_prefix(replay_run *run)
 {
-    free(((prefix_state *)run->state)->keys);
+    prefix_state *s = run->state;
+    distinct_close(&s->distinct);
+    free(s->keys);
 }
 
 const replay_ops replay_prefix = {
     .name = "prefix",
     .state_bytes = sizeof(prefix_state),
     .content = content,
+    .open = open_prefix,
     .request = one_request,
     .close = close_prefix,
 };

@@ -20,6 +20,8 @@ refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e
 refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths" replay --mode fast
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
+refused 2 "kvkeep bench: no suite 'pages': there is 'pool'" bench pages
+refused 2 "kvkeep bench: field repeats: 4 is not odd" bench --repeats 4
 refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
 refused 2 "kvkeep info: field extra: an argument too many" info --json extra
 refused 2 "generated: field pages: finite pools in timed mode are not supported yet" replay --mode timed --pages 9
@@ -96,5 +98,11 @@ bad 'evil\x1B[31m\x0Aname: is empty' $'evil\e[31m\nname'
 # ---- The job fails: exit 1
 
 refused 1 "blocks.jsonl:1: needs more pages than the pool's 1: 1024 tokens more" replay --pages 1 blocks.jsonl
+
+printf '%s\n%s\n' "$header" "2023-11-16 18:15:46.6805900,2000000000,44" >huge.csv
+refused 1 "huge.csv:2: kvk_reserve: out of host memory" replay --page-tokens 1 --memory-limit 100 huge.csv
+printf '{"kvkeep_oplog": 1, "page_tokens": 1, "pages": 2147483647}\n{"op": "open", "seq": 1}
+{"op": "reserve", "seq": 1, "n_tokens": 2147483647}\n' >huge.jsonl
+refused 1 "huge.jsonl:3: field result: reserve: expected success, got -2 KVK_ENOMEM (out of host memory)" replay --memory-limit 100 huge.jsonl
 
 finish

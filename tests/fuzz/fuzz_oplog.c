@@ -12,6 +12,14 @@ static int swallow(void *ctx, const char *bytes, size_t n)
     return bytes[0] == '\0'; /* a line is never empty */
 }
 
+/* True if the text is an audit's; an input may quote one only further back. */
+static int tells_violation(const char *text)
+{
+    int end = 0;
+    sscanf(text, "input:%*u: field audit: expected 0 violations%n", &end);
+    return end > 0;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     size_t held = 0, n_printed = 0, n_recorded = 0;
@@ -32,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FILE *in = fmemopen(bytes, size ? size : 1, "r");
     if (in) {
         int rc = oplog_replay(in, "input", &options, &summary, &error);
-        if (held != 0 || (rc < 0 && (strchr(error.text, '\n') || strstr(error.text, "invariant"))))
+        if (held != 0 || (rc < 0 && (strchr(error.text, '\n') || tells_violation(error.text))))
             abort();
         fclose(in);
     }

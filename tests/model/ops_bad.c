@@ -17,6 +17,7 @@ static void bad_sequence_calls(world *w, kvk_seq seq)
     refuse(w, "open with a size of 2", kvk_seq_open(c, &params, &out));
     refuse(w, "open without a cache", kvk_seq_open(NULL, NULL, &out));
     refuse(w, "close without a cache", kvk_seq_close(NULL, seq));
+    refuse(w, "fork without a cache", kvk_seq_fork(NULL, seq, &out));
     refuse(w, "fork without out", kvk_seq_fork(c, seq, NULL));
     refuse(w, "set_priority without a cache", kvk_seq_set_priority(NULL, seq, 1));
     refuse(w, "info without out", kvk_seq_info_get(c, seq, NULL));
@@ -32,6 +33,9 @@ static void bad_content_calls(world *w, kvk_seq seq)
     refuse(w, "attach without a prompt", kvk_prefix_attach(c, seq, NULL));
     refuse(w, "lookup without a prompt", kvk_prefix_lookup(c, NULL, NULL));
     refuse(w, "commit without text", kvk_commit(c, seq, NULL));
+    refuse(w, "attach without a cache", kvk_prefix_attach(NULL, seq, &nothing));
+    refuse(w, "lookup without a cache", kvk_prefix_lookup(NULL, NULL, &nothing));
+    refuse(w, "commit without a cache", kvk_commit(NULL, seq, &nothing));
     refuse(w, "reset without a cache", kvk_prefix_reset(NULL, NULL));
     if (w->twin.config.content == KVK_CONTENT_NONE)
         return;
@@ -45,6 +49,7 @@ static void bad_room_calls(world *w, kvk_seq seq)
     const kvk_effort beyond = (kvk_effort)(KVK_EVICT + 1);
     refuse(w, "can_reserve with an effort beyond", kvk_can_reserve(w->cache, seq, 1, beyond));
     refuse(w, "reserve with an effort beyond", kvk_reserve(w->cache, seq, 1, beyond));
+    refuse(w, "can_reserve without a cache", kvk_can_reserve(NULL, seq, 1, KVK_RECLAIM));
     refuse(w, "reserve without a cache", kvk_reserve(NULL, seq, 1, KVK_RECLAIM));
     refuse(w, "truncate without a cache", kvk_truncate(NULL, seq, 0));
 }
@@ -58,6 +63,7 @@ static void bad_batch_calls(world *w, kvk_seq seq)
     plan.entries_cap = 1;
     plan.pages_cap = TWIN_PAGES;
     refuse(w, "plan without a plan", kvk_batch_plan(w->cache, &entry, 1, NULL, &batch));
+    refuse(w, "plan without a cache", kvk_batch_plan(NULL, &entry, 1, &plan, &batch));
     refuse(w, "plan without out", kvk_batch_plan(w->cache, &entry, 1, &plan, NULL));
     refuse(w, "plan without entries", kvk_batch_plan(w->cache, NULL, 1, &plan, &batch));
     plan.index_bits = 16;

@@ -52,9 +52,10 @@ static void draw_entries(world *w, planned *p)
         p->entries[world_random(w, p->n)].n_query = world_one_in(w, 9) ? UINT32_MAX : world_random(w, 12);
 }
 
-static bool keep_some(world *w)
+/* Most plans have all arrays, some have few. */
+static bool keep_some(world *w, bool few)
 {
-    return !world_one_in(w, 16);
+    return !world_one_in(w, few ? 2 : 40);
 }
 
 /* The arrays of a plan, those that `like` leaves out left out. */
@@ -77,18 +78,18 @@ static void draw_plan(world *w, planned *p)
     kvk_plan_init(plan);
     plan->form = world_random(w, 2);
     plan->index_bits = world_one_in(w, 2) ? 32 : 64;
-    plan->entries_cap = world_one_in(w, 20) ? world_random(w, 3) : p->n + world_random(w, 3);
-    bool csr = plan->form == KVK_PLAN_CSR;
+    bool csr = plan->form == KVK_PLAN_CSR, few = world_one_in(w, 4);
+    plan->entries_cap = world_one_in(w, few ? 3 : 20) ? world_random(w, 3) : p->n + world_random(w, 3);
     plan->pages_cap = world_one_in(w, 10) ? world_random(w, 20) : csr ? PLAN_PAGES : TWIN_PAGES;
     plan->slots_cap = world_one_in(w, 10) ? world_random(w, 20) : PLAN_SLOTS;
     plan->pad = world_one_in(w, 2) ? -1 : 0;
-    plan->indptr = keep_some(w) ? got.indptr : NULL;
-    plan->pages = keep_some(w) ? got.pages : NULL;
-    plan->positions = keep_some(w) ? got.positions : NULL;
-    plan->last_page_len = keep_some(w) ? got.last_page_len : NULL;
-    plan->seq_lens = keep_some(w) ? got.seq_lens : NULL;
-    plan->query_indptr = keep_some(w) ? got.query_indptr : NULL;
-    plan->slots = keep_some(w) ? got.slots : NULL;
+    plan->indptr = keep_some(w, few) ? got.indptr : NULL;
+    plan->pages = keep_some(w, few) ? got.pages : NULL;
+    plan->positions = keep_some(w, few) ? got.positions : NULL;
+    plan->last_page_len = keep_some(w, few) ? got.last_page_len : NULL;
+    plan->seq_lens = keep_some(w, few) ? got.seq_lens : NULL;
+    plan->query_indptr = keep_some(w, few) ? got.query_indptr : NULL;
+    plan->slots = keep_some(w, few) ? got.slots : NULL;
     p->want = p->got;
     p->got_arrays = &got;
     p->want_arrays = &want;

@@ -376,6 +376,39 @@ START_TEST(each_allocation_may_fail_while_recording)
 }
 END_TEST
 
+/* The pool's arrays grow one after the other: one that grew before a failure must not lead the others to be left behind.
+ */
+START_TEST(a_pool_that_grew_in_part_still_takes_every_page_back)
+{
+    static const uint32_t growth[] = {1976, 1, 1999};
+    memory m = {0};
+    const kvk_allocator allocator = {take, give, &m};
+    kvk_cache *cache;
+    kvk_seq seq;
+    kvk_config config = small_cache(KVK_CONTENT_NONE);
+    config.n_pages = 10000;
+    config.page_tokens = 1;
+    config.allocator = &allocator;
+    ck_assert_int_eq(kvk_cache_open(&config, &cache), 0);
+    ck_assert_int_eq(kvk_seq_open(cache, NULL, &seq), 0);
+    ck_assert_int_eq(kvk_reserve(cache, seq, 1024, KVK_RECLAIM), 1024);
+    uint32_t held = 1024;
+    m.fails_at = (uint64_t)_i;
+    int rc = kvk_reserve(cache, seq, held + 1, KVK_RECLAIM);
+    m.fails_at = 0;
+    ck_assert_msg(rc == 1 || rc == KVK_ENOMEM, "reserve gives %d", rc);
+    held += rc == 1;
+    for (size_t i = 0; i < sizeof growth / sizeof growth[0]; i++) {
+        ck_assert_int_eq(kvk_reserve(cache, seq, held + growth[i], KVK_RECLAIM), growth[i]);
+        held += growth[i];
+    }
+    ck_assert_int_eq(kvk_seq_close(cache, seq), held);
+    ck_assert_int_eq(kvk_audit(cache, NULL, NULL), 0);
+    kvk_cache_close(cache);
+    ck_assert_uint_eq(m.n_held, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("oom");
@@ -385,6 +418,7 @@ int main(void)
     tcase_add_test(tests, each_allocation_may_fail_with_keys_and_two_groups);
     tcase_add_test(tests, each_allocation_may_fail_without_content);
     tcase_add_test(tests, each_allocation_may_fail_while_recording);
+    tcase_add_loop_test(tests, a_pool_that_grew_in_part_still_takes_every_page_back, 1, 5);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -69,6 +69,23 @@ START_TEST(memory_counts_what_it_holds)
 }
 END_TEST
 
+START_TEST(memory_keeps_its_limit)
+{
+    memory m;
+    ck_assert_int_eq(memory_open(&m, NULL), 0);
+    m.limit = 100;
+    void *block = memory_take(&m, 60);
+    ck_assert_ptr_nonnull(block);
+    ck_assert_ptr_null(memory_take(&m, 41));
+    ck_assert_ptr_null(memory_take(&m, SIZE_MAX));
+    void *rest = memory_take(&m, 40);
+    ck_assert_ptr_nonnull(rest);
+    memory_give(&m, block, 60);
+    memory_give(&m, rest, 40);
+    memory_close(&m);
+}
+END_TEST
+
 START_TEST(a_list_keeps_order_and_forgets_from_the_middle)
 {
     list_link links[4];
@@ -175,6 +192,7 @@ int main(void)
     tcase_add_test(t, every_error_has_a_name_and_a_text);
     tcase_add_test(t, sums_and_products_past_64_bits_are_refused);
     tcase_add_test(t, memory_counts_what_it_holds);
+    tcase_add_test(t, memory_keeps_its_limit);
     tcase_add_test(t, a_list_keeps_order_and_forgets_from_the_middle);
     tcase_add_test(t, a_map_agrees_with_an_array);
     tcase_add_test(t, a_heap_agrees_with_a_scan);

@@ -1,7 +1,8 @@
 #define _POSIX_C_SOURCE 200809L /* clock_gettime */
-#include "bench.h"
+#include "kvkeep/bench.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -69,38 +70,39 @@ static double number(const json_t *result, const char *key)
     return json_number_value(json_object_get(result, key));
 }
 
-static void print_row(const json_t *r, FILE *out)
+static void print_row(const json_t *r)
 {
-    fprintf(out, "%-22s %10.2f %10.2f %10.2f %-8s %8.3f of %s (%.2f)\n", json_string_value(json_object_get(r, "name")),
-            number(r, "median"), number(r, "p10"), number(r, "p90"), json_string_value(json_object_get(r, "unit")),
-            number(r, "ratio"), json_string_value(json_object_get(r, "baseline")), number(r, "baseline_median"));
+    printf("%-22s %10.2f %10.2f %10.2f %-8s %8.3f of %s (%.2f)\n", json_string_value(json_object_get(r, "name")),
+           number(r, "median"), number(r, "p10"), number(r, "p90"), json_string_value(json_object_get(r, "unit")),
+           number(r, "ratio"), json_string_value(json_object_get(r, "baseline")), number(r, "baseline_median"));
+    fflush(stdout); /* a case takes a moment: each shows as it is done */
 }
 
-static int print_json(json_t *results, FILE *out)
+static void print_json(json_t *results)
 {
     json_t *all = json_pack("{s:O}", "results", results);
-    int rc = all && json_dumpf(all, out, JSON_REAL_PRECISION(17)) == 0 && fputc('\n', out) != EOF ? 0 : -1;
+    json_dumpf(all, stdout, JSON_REAL_PRECISION(17) | JSON_COMPACT);
+    putchar('\n');
     json_decref(all);
-    return rc;
 }
 
-int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, FILE *out)
+int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, trace_error *error)
 {
     json_t *results = json_array();
     if (!options->json)
-        fprintf(out, "%-22s %10s %10s %10s %-8s %8s\n", "name", "median", "p10", "p90", "unit", "ratio");
+        printf("%-22s %10s %10s %10s %-8s %8s\n", "name", "median", "p10", "p90", "unit", "ratio");
     for (uint32_t i = 0; i < n; i++) {
         json_t *result = run_case(&cases[i], options->repeats);
         if (!result) {
-            fprintf(stderr, "kvkeep: bench %s: out of memory\n", cases[i].name);
             json_decref(results);
-            return -1;
+            return trace_failed(error, (trace_place){cases[i].name, 0, NULL}, "out of memory");
         }
         if (!options->json)
-            print_row(result, out);
+            print_row(result);
         json_array_append_new(results, result);
     }
-    int rc = options->json ? print_json(results, out) : 0;
+    if (options->json)
+        print_json(results);
     json_decref(results);
-    return fflush(out) == 0 ? rc : -1;
+    return 0;
 }

@@ -5,8 +5,9 @@
 #ifndef KVKEEP_BENCH_H
 #define KVKEEP_BENCH_H
 
+#include "trace/error.h"
+
 #include <stdint.h>
-#include <stdio.h>
 
 typedef struct bench_case {
     const char *name, *unit; /* unit of what run and baseline return: "ns/page", "us" */
@@ -26,8 +27,8 @@ typedef struct bench_options {
 /* Nanoseconds of a clock that only goes forward. */
 double bench_now_ns(void);
 
-/* Runs `n` cases and prints a table, or one JSON object, on `out`. 0, or -1 (said on stderr). */
-int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, FILE *out);
+/* Runs `n` cases and prints a table, or one JSON object, on stdout. 0, or an error. */
+int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, trace_error *error);
 
 extern const bench_case bench_pool_cases[];
 extern const uint32_t bench_pool_count;

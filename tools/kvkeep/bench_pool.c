@@ -1,5 +1,5 @@
 /* bench_pool.c: what the manager's hot paths cost: pages got and freed, reclaim, a serving step, a prefix hit. */
-#include "bench.h"
+#include "kvkeep/bench.h"
 
 #include "page/store.h"
 

@@ -105,6 +105,7 @@ static int run_oplog(job *j, FILE *in)
         return trace_bad_input(j->error, (trace_place){j->c.files[0], 1, j->c.traces_only},
                                "means nothing for an op log");
     oplog_options options = {.audit = j->c.replay.audit,
+                             .memory_limit = j->c.replay.memory_limit,
                              .record = j->record.stream ? write_record : NULL,
                              .record_ctx = j,
                              .print = j->c.print ? print_line : NULL,

@@ -18,6 +18,7 @@ enum {
     KEY_PLOT,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
     KEY_REQUESTS,
+    KEY_MEMORY_LIMIT,
     KEY_AUDIT,
     KEY_RECORD,
     KEY_JSON,
@@ -30,6 +31,7 @@ static const struct argp_option options[] = {
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
     {"page-tokens", KEY_PAGE_TOKENS, "N", 0, "Tokens of a page (default: the trace's block, else 16)", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Stop after N requests, or N calls of an op log; 0: all", 2},
+    {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Host memory that the cache may hold (default 8192)", 2},
     {"speed", KEY_SPEED, "X", 0, "timed: requests arrive X times faster (default 1)", 3},
     {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed: a sequence gets a token every X ms (default 25)", 3},
     {"rate", KEY_RATE, "X", 0, "Requests per second where the trace has no times (default 10)", 3},
@@ -89,6 +91,14 @@ static error_t parse_token_ms(const arguments *a, const char *text, uint64_t *ou
     return EINVAL;
 }
 
+static error_t parse_memory_limit(const arguments *a, const char *text, uint64_t *out)
+{
+    uint64_t mib = 0;
+    error_t rc = arguments_whole(a, "--memory-limit", text, (whole_range){1, UINT64_MAX >> 20}, &mib);
+    *out = mib << 20;
+    return rc;
+}
+
 /* Options that take a number. */
 static error_t parse_number(int key, const char *text, const arguments *a)
 {
@@ -101,6 +111,8 @@ static error_t parse_number(int key, const char *text, const arguments *a)
         return parse_page_tokens(a, text, &c->replay.page_tokens);
     case KEY_REQUESTS:
         return arguments_whole(a, "--requests", text, any, &c->replay.max_requests);
+    case KEY_MEMORY_LIMIT:
+        return parse_memory_limit(a, text, &c->replay.memory_limit);
     case KEY_SPEED:
         return arguments_positive(a, "--speed", text, &c->replay.speed);
     case KEY_TOKEN_MS:

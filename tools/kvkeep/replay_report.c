@@ -19,7 +19,7 @@ static void add_prefix(report *r, const replay_result *x)
     report_count(r, "page_refs", x->page_refs);
     report_count(r, "page_hits", x->page_hits);
     report_count(r, "token_hits", x->token_hits);
-    report_add(r, "unique_pages", x->unique_known ? json_integer((json_int_t)x->unique_pages) : json_null());
+    report_add(r, "unique_pages", json_integer((json_int_t)x->unique_pages));
     report_count(r, "reclaimed_pages", x->stats.pages_reclaimed);
     add_ratio(r, "hit_ratio_pages", (double)x->page_hits, (double)x->page_refs);
     add_ratio(r, "hit_ratio_tokens", (double)x->token_hits, (double)x->input_tokens);
