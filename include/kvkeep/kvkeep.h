@@ -214,7 +214,7 @@ KVK_API int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_toke
 
 /* Makes room for `n_tokens` more than the sequence holds (prompt, chunk, next token, drafts), in all groups or in none.
  * Takes free pages first, then reclaims cached ones, leaves before their parents. What others see is never written: a
- * partial last page that another sequence shares is replaced by a copy (one more page and a queued KVK_MOVE_COPY); one
+ * partial last page that another sequence shares, or had in a batch still in flight, is replaced by a copy (one more page and a queued KVK_MOVE_COPY); one
  * that only this sequence refers to, but that was full and findable before kvk_truncate, is no longer found.
  * Room already there is used first. Returns the pages taken. O(pages taken).
  * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ENOPAGE, KVK_ENEVER. */

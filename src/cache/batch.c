@@ -20,7 +20,7 @@ static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
         return KVK_EINVAL;
     s->plan_mark = c->plans;
     uint64_t end = (uint64_t)s->n_tokens + e->n_query, pages = ceil_div(end, page_tokens(c));
-    if (end > sequence_room(c, s) || (e->n_query && sequence_is_shared(c, s)))
+    if (end > sequence_room(c, s) || (e->n_query && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
     plan->n_slots += e->n_query;
     plan->n_pages = plan->form == KVK_PLAN_CSR ? plan->n_pages + pages : pages > plan->n_pages ? pages : plan->n_pages;

@@ -86,8 +86,17 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep);
 /* Sets how many tokens the sequence holds, and with it how much of each page it alone writes is filled. */
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens);
 
-/* True if the place of the next token is shared or findable in some group, so that it may not be written. */
-int sequence_is_shared(const kvk_cache *c, const sequence *s);
+/* What the partial last page of a group needs before more tokens can be written into it. */
+typedef enum tail_need {
+    TAIL_NOTHING,
+    TAIL_WITHDRAW, /* only this sequence has it, but it can be found */
+    TAIL_COPY      /* another sequence has it, or had it in a batch that is in flight */
+} tail_need;
+
+tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group);
+
+/* True if the place of the next token may be written in all groups. */
+int sequence_is_writable(const kvk_cache *c, const sequence *s);
 
 /* Tokens that the tables have room for. */
 uint64_t sequence_room(const kvk_cache *c, const sequence *s);

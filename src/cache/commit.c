@@ -71,7 +71,7 @@ static int commit(kvk_cache *c, kvk_seq seq, const kvk_text *text)
         return KVK_ESTALE;
     uint64_t end = (uint64_t)s->n_committed + text->n_tokens;
     uint32_t full = (uint32_t)(end / page_tokens(c) - s->n_committed / page_tokens(c));
-    if (end > sequence_room(c, s) || (end > s->n_tokens && sequence_is_shared(c, s)))
+    if (end > sequence_room(c, s) || (end > s->n_tokens && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
     if (c->config.content == KVK_CONTENT_KEYS && text->n_keys != full)
         return KVK_EINVAL;

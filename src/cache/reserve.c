@@ -4,19 +4,6 @@
 #include "base/checked.h"
 #include "cache/record.h"
 
-/* What the partial last page of a group needs before more tokens can be written into it. */
-enum tail_need { TAIL_NOTHING, TAIL_WITHDRAW, TAIL_COPY };
-
-static enum tail_need tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
-{
-    if (s->n_tokens % page_tokens(c) == 0)
-        return TAIL_NOTHING;
-    const page_record *g = &c->store.pool.pages[s->tables[group].pages[s->n_tokens / page_tokens(c)]];
-    if (g->refs > 1)
-        return TAIL_COPY;
-    return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
-}
-
 static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_tokens)
 {
     growth g = {0};
@@ -24,7 +11,7 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
         return g;
     g.pages = ceil_div((uint64_t)s->n_tokens + n_tokens, page_tokens(c));
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
-        g.copies += tail_need(c, s, i) == TAIL_COPY;
+        g.copies += sequence_tail_need(c, s, i) == TAIL_COPY;
         g.held += s->tables[i].n;
         g.need += g.pages > s->tables[i].n ? g.pages - s->tables[i].n : 0;
     }
@@ -95,7 +82,7 @@ static uint32_t copy_tail(kvk_cache *c, sequence *s, uint32_t group)
 static uint32_t free_tail(kvk_cache *c, sequence *s, uint32_t group)
 {
     uint32_t tail;
-    switch (tail_need(c, s, group)) {
+    switch (sequence_tail_need(c, s, group)) {
     case TAIL_COPY:
         return copy_tail(c, s, group);
     case TAIL_WITHDRAW:

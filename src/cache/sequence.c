@@ -27,15 +27,22 @@ uint64_t sequence_room(const kvk_cache *c, const sequence *s)
     return room < KVK_MAX_TOKENS ? room : KVK_MAX_TOKENS;
 }
 
-int sequence_is_shared(const kvk_cache *c, const sequence *s)
+tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    uint32_t i = s->n_tokens / page_tokens(c);
     if (s->n_tokens % page_tokens(c) == 0)
-        return 0;
+        return TAIL_NOTHING;
+    const page_record *g = &c->store.pool.pages[s->tables[group].pages[s->n_tokens / page_tokens(c)]];
+    if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open)
+        return TAIL_COPY;
+    return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
+}
+
+int sequence_is_writable(const kvk_cache *c, const sequence *s)
+{
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (!pool_is_private(&c->store.pool, s->tables[g].pages[i]))
-            return 1;
-    return 0;
+        if (sequence_tail_need(c, s, g) != TAIL_NOTHING)
+            return 0;
+    return 1;
 }
 
 int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)

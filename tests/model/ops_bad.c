@@ -23,6 +23,8 @@ static void bad_sequence_calls(world *w, kvk_seq seq)
     refuse(w, "info without out", kvk_seq_info_get(c, seq, NULL));
     refuse(w, "info with a size of 0", kvk_seq_info_get(c, seq, &info));
     refuse(w, "table of a group beyond", kvk_seq_table(c, seq, w->twin.config.n_groups, &one, 1));
+    refuse(w, "info without a cache", kvk_seq_info_get(NULL, seq, &info));
+    refuse(w, "table without a cache", kvk_seq_table(NULL, seq, 0, &one, 1));
     refuse(w, "table into nothing", kvk_seq_table(c, seq, 0, NULL, 1));
 }
 
@@ -72,6 +74,7 @@ static void bad_batch_calls(world *w, kvk_seq seq)
     plan.form = 2;
     refuse(w, "plan in a form beyond", kvk_batch_plan(w->cache, &entry, 1, &plan, &batch));
     refuse(w, "end without a cache", kvk_batch_end(NULL, 1, NULL));
+    refuse(w, "moves without a cache", kvk_moves_take(NULL, NULL, 0));
     refuse(w, "moves into nothing", kvk_moves_take(w->cache, NULL, 1));
 }
 
@@ -80,6 +83,9 @@ static void bad_views(world *w)
     kvk_stats stats = {.size = 0};
     kvk_page_info page = {.size = sizeof page};
     refuse(w, "stats with a size of 0", kvk_stats_get(w->cache, &stats));
+    refuse(w, "stats without a cache", kvk_stats_get(NULL, &stats));
+    refuse(w, "a page without a cache", kvk_page_info_get(NULL, 0, &page));
+    refuse(w, "a page into nothing", kvk_page_info_get(w->cache, 0, NULL));
     refuse(w, "stats into nothing", kvk_stats_get(w->cache, NULL));
     refuse(w, "a page beyond", kvk_page_info_get(w->cache, w->twin.config.n_pages, &page));
     refuse(w, "audit without a cache", kvk_audit(NULL, NULL, NULL));

@@ -122,11 +122,23 @@ static bool in_flight(const twin *t, uint64_t last_batch)
     return false;
 }
 
+/* Does another sequence have the page, or had it in a batch that is in flight? */
+bool twin_is_shared(const twin *t, const twin_page *page)
+{
+    return page->refs > 1 || in_flight(t, page->last_batch);
+}
+
 static void settle(twin *t, uint32_t id)
 {
     twin_page *page = &t->pages[id];
     page->state = page->published_at ? KVK_PAGE_CACHED : KVK_PAGE_FREE;
     push(page->published_at ? &t->cached : &t->freed, id);
+}
+
+/* Is it another sequence's too, or may a batch in flight read it for one that has let it go? */
+bool twin_is_shared(const twin *t, const twin_page *page)
+{
+    return page->refs > 1 || in_flight(t, page->last_batch);
 }
 
 /* Drops one reference of a sequence whose last batch was `last_batch`. Was it the page's last one? */

@@ -136,7 +136,7 @@ bool twin_may_write(const twin *t, const twin_seq *s)
         return true;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         const twin_page *page = &t->pages[s->table[g][s->n_tokens / t->config.page_tokens]];
-        if (page->refs > 1 || page->published_at)
+        if (twin_is_shared(t, page) || page->published_at)
             return false;
     }
     return true;

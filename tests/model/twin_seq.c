@@ -149,7 +149,7 @@ static growth grow(twin *t, const twin_seq *s, uint32_t n_tokens, kvk_effort eff
     uint64_t missing = after > s->n_pages ? after - s->n_pages : 0;
     for (uint32_t i = 0; i < t->config.n_groups; i++) {
         const twin_page *page = partial_page(t, s, i);
-        g.copies += page && page->refs > 1;
+        g.copies += page && twin_is_shared(t, page);
     }
     uint64_t need = missing * t->config.n_groups + g.copies;
     g.can = judge(t, need, (s->n_pages + missing) * t->config.n_groups, effort);
@@ -182,7 +182,7 @@ static uint32_t copy_last(twin *t, twin_seq *s, uint32_t group)
 static uint32_t open_last(twin *t, twin_seq *s, uint32_t group)
 {
     twin_page *page = partial_page(t, s, group);
-    if (page && page->refs > 1)
+    if (page && twin_is_shared(t, page))
         return copy_last(t, s, group);
     if (page && page->published_at) {
         page->published_at = 0;
