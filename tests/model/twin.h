@@ -125,7 +125,6 @@ bool twin_starts_with(const twin_text *text, const twin_text *head);
 void twin_unname(twin *t, twin_seq *s, uint32_t n_committed);
 bool twin_is_shared(const twin *t, const twin_page *page);
 bool twin_may_write(const twin *t, const twin_seq *s);
-bool twin_is_shared(const twin *t, const twin_page *page);
 bool twin_release(twin *t, uint32_t page, uint64_t last_batch);
 int twin_leave_limbo(twin *t);
 uint32_t twin_pages_for(const twin *t, uint32_t n_tokens);

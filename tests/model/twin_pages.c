@@ -122,12 +122,6 @@ static bool in_flight(const twin *t, uint64_t last_batch)
     return false;
 }
 
-/* Does another sequence have the page, or had it in a batch that is in flight? */
-bool twin_is_shared(const twin *t, const twin_page *page)
-{
-    return page->refs > 1 || in_flight(t, page->last_batch);
-}
-
 static void settle(twin *t, uint32_t id)
 {
     twin_page *page = &t->pages[id];
