@@ -93,18 +93,16 @@ typedef enum kvk_content {
 #define KVK_MAX_TOKENS 2147483647u /* of one sequence */
 
 typedef struct kvk_config {
-    uint32_t size;        /* sizeof(kvk_config) */
-    uint32_t page_tokens; /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
-    uint32_t n_pages;     /* 1 .. KVK_MAX_PAGES; required */
-    uint32_t n_groups;    /* 1 .. KVK_MAX_GROUPS; default 1 */
-    uint32_t watermark;   /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
-    uint32_t content;     /* a kvk_content; default KVK_CONTENT_TOKENS */
-    uint32_t zero_fill;   /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
-    uint32_t reserved;    /* 0 */
-    uint64_t
-        hash_seed; /* of the content index. Results never depend on it; a random one makes collisions unpredictable */
-    uint64_t
-        memory_limit; /* host memory the cache may hold, bytes; past it calls give KVK_ENOMEM. 0 (default): no limit */
+    uint32_t size;         /* sizeof(kvk_config) */
+    uint32_t page_tokens;  /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
+    uint32_t n_pages;      /* 1 .. KVK_MAX_PAGES; required */
+    uint32_t n_groups;     /* 1 .. KVK_MAX_GROUPS; default 1 */
+    uint32_t watermark;    /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
+    uint32_t content;      /* a kvk_content; default KVK_CONTENT_TOKENS */
+    uint32_t zero_fill;    /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
+    uint32_t reserved;     /* 0 */
+    uint64_t hash_seed;    /* of the content index; never changes a result, a random one defeats chosen collisions */
+    uint64_t memory_limit; /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
     const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
 } kvk_config;
 
