@@ -48,7 +48,8 @@ static void append(const int64_t *slots, const uint32_t *tokens, uint32_t n)
             kv[slots[i] / PAGE_TOKENS][row][slots[i] % PAGE_TOKENS] = (float)tokens[i];
 }
 
-/* Stands for attention: reads through the page list and checks that every token of the sequence is where it should be. */
+/* Stands for attention: reads through the page list and checks that every token of the sequence is where it should
+ * be. */
 static void attend(const kvk_plan *plan, const uint32_t *text)
 {
     const int32_t *indptr = plan->indptr, *pages = plan->pages, *length = plan->seq_lens;
@@ -99,7 +100,8 @@ static uint32_t serve(kvk_cache *cache, const uint32_t *text, uint32_t n_prompt,
     uint32_t hit = (uint32_t)must(kvk_prefix_attach(cache, seq, &prompt), "kvk_prefix_attach");
     printf("request of %u tokens, %u of them cached\n", n_prompt, hit);
 
-    /* Admission keeps the watermark; LATER would mean to close this sequence and try again when others have finished. */
+    /* Admission keeps the watermark; LATER would mean to close this sequence and try again when others have finished.
+     * */
     int can = must(kvk_can_reserve(cache, seq, n_prompt - hit, KVK_FREE_ONLY), "kvk_can_reserve");
     expect(can == KVK_OK, "room for the prompt");
 

@@ -1,7 +1,8 @@
 /* kvkeep.h: a paged KV-cache manager for batching LLM servers.
  *
- * A cache hands out fixed-size KV pages through per-sequence block tables, shares the pages of equal prefixes, and says
- * which pages a batch reads and where its new tokens go. It never touches K or V: it queues moves, the engine runs them.
+ * A cache hands out fixed-size KV pages through per-sequence block tables, shares the pages of equal prefixes, and
+ * says which pages a batch reads and where its new tokens go. It never touches K or V: it queues moves, the engine
+ * runs them.
  *
  * What holds for every call:
  *   Threads   one thread at a time per cache; different caches never interfere; no globals, no locks.
@@ -147,9 +148,9 @@ typedef struct kvk_seq_info {
 /* Opens an empty sequence. `params` NULL: defaults. O(1). KVK_EINVAL, KVK_ENOMEM. */
 KVK_API int kvk_seq_open(kvk_cache *cache, const kvk_seq_params *params, kvk_seq *out);
 
-/* Ends a sequence and drops its references, tail first, so that a chain loses its tail before its head. Full pages whose
- * content is known become cached, the others free; what a batch in flight may read goes through limbo.
- * Returns the pages that no sequence refers to any more. O(pages). KVK_ESTALE. */
+/* Ends a sequence and drops its references, tail first, so that a chain loses its tail before its head. Full pages
+ * whose content is known become cached, the others free; what a batch in flight may read goes through limbo. Returns
+ * the pages that no sequence refers to any more. O(pages). KVK_ESTALE. */
 KVK_API int kvk_seq_close(kvk_cache *cache, kvk_seq seq);
 
 /* Opens a sequence that shares every page holding tokens of `parent` (pages reserved ahead stay the parent's). Whoever
@@ -210,19 +211,19 @@ enum kvk_can {
 /* Says what kvk_reserve with the same arguments would do. Returns a kvk_can. O(groups). KVK_ESTALE, KVK_EINVAL. */
 KVK_API int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
 
-/* Makes room for `n_tokens` more than the sequence holds (prompt, chunk, next token, drafts), in all groups or in none.
- * Takes free pages first, then reclaims cached ones, leaves before their parents. What others see is never written: a
- * partial last page that another sequence shares, or had in a batch still in flight, is replaced by a copy (one more page and a queued KVK_MOVE_COPY); one
- * that only this sequence refers to, but that was full and findable before kvk_truncate, is no longer found.
- * Room already there is used first. Returns the pages taken. O(pages taken).
+/* Makes room for `n_tokens` more than the sequence holds (prompt, chunk, next token, drafts), in all groups or in
+ * none. Takes free pages first, then reclaims cached ones, leaves before their parents. What others see is never
+ * written: a partial last page that another sequence shares, or had in a batch still in flight, is replaced by a copy
+ * (one more page and a queued KVK_MOVE_COPY); one that only this sequence refers to, but that was full and findable
+ * before kvk_truncate, is no longer found. Room already there is used first. Returns the pages taken. O(pages taken).
  * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ENOPAGE, KVK_ENEVER. */
 KVK_API int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
 
-/* Names the next text->n_tokens tokens of the sequence; their K/V must be in place before anybody who finds them reads
- * (commit after kvk_batch_end, or before it if all reads come later on the same stream). Each page that becomes full becomes
- * findable. Equal content in several pages is fine. Tokens beyond n_tokens lengthen the sequence (an engine without
- * batches); the room must be reserved. Returns how many pages of each group became full.
- * O(tokens). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE without room. */
+/* Names the next text->n_tokens tokens of the sequence; their K/V must be in place before anybody who finds them
+ * reads (commit after kvk_batch_end, or before it if all reads come later on the same stream). Each page that becomes
+ * full becomes findable. Equal content in several pages is fine. Tokens beyond n_tokens lengthen the sequence (an
+ * engine without batches); the room must be reserved. Returns how many pages of each group became full. O(tokens).
+ * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE without room. */
 KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
 
 /* Shortens the sequence to its first `n_tokens` tokens and gives back every page past them, pages reserved ahead too.
@@ -242,9 +243,10 @@ typedef enum kvk_plan_form {
     KVK_PLAN_PADDED = 1 /* as vLLM takes it: one row of pages per entry */
 } kvk_plan_form;
 
-/* Where a plan goes. Index arrays are int32_t or int64_t by `index_bits`. G = n_groups, E = entries_cap, Q = slots_cap,
- * P = pages_cap; each group has its region of fixed size, so addresses stay the same from step to step (CUDA graphs).
- * A page list covers the entry's tokens, its new ones included, and nothing reserved beyond. NULL arrays are left out. */
+/* Where a plan goes. Index arrays are int32_t or int64_t by `index_bits`. G = n_groups, E = entries_cap, Q =
+ * slots_cap, P = pages_cap; each group has its region of fixed size, so addresses stay the same from step to step
+ * (CUDA graphs). A page list covers the entry's tokens, its new ones included, and nothing reserved beyond. NULL
+ * arrays are left out. */
 typedef struct kvk_plan {
     uint32_t size;        /* sizeof(kvk_plan) */
     uint32_t form;        /* a kvk_plan_form */
@@ -284,11 +286,11 @@ typedef struct kvk_batch_result {
     const uint32_t *accepted; /* [n] tokens kept of each entry's n_query (the rest were rejected drafts); NULL: all */
 } kvk_batch_result;
 
-/* Ends a batch: takes rejected tokens off their sequences (their pages stay reserved) and lets limbo pages go whose last
- * reader has ended, and every batch planned before it. Sequences closed or shortened since the plan are left as they are.
- * `result` NULL: all accepted.
- * Returns the pages that left limbo. O(entries + limbo). KVK_ESTALE, KVK_EINVAL (more accepted than planned, fewer than
- * already committed), KVK_EBUSY (tokens rejected while a later batch in flight builds on them). */
+/* Ends a batch: takes rejected tokens off their sequences (their pages stay reserved) and lets limbo pages go whose
+ * last reader has ended, and every batch planned before it. Sequences closed or shortened since the plan are left as
+ * they are. `result` NULL: all accepted. Returns the pages that left limbo. O(entries + limbo). KVK_ESTALE,
+ * KVK_EINVAL (more accepted than planned, fewer than already committed), KVK_EBUSY (tokens rejected while a later
+ * batch in flight builds on them). */
 KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result);
 
 /* ---- Moves --------------------------------------------------------------------------------------------------- */
@@ -305,12 +307,13 @@ typedef struct kvk_move {
     uint32_t n_tokens; /* 1 .. page_tokens */
 } kvk_move;
 
-/* Takes up to `cap` queued moves, oldest first, off the queue. Returns how many; with cap 0 how many wait. The engine runs
- * them in this order before the kernels of any batch planned after them. KVK_EINVAL. */
+/* Takes up to `cap` queued moves, oldest first, off the queue. Returns how many; with cap 0 how many wait. The engine
+ * runs them in this order before the kernels of any batch planned after them. KVK_EINVAL. */
 KVK_API int kvk_moves_take(kvk_cache *cache, kvk_move *moves, uint32_t cap);
 
-/* Pages of one group in host memory: page p is at base + p * page_stride, made of `rows` runs (layers x {K,V} x heads)
- * row_stride bytes apart, each holding the page's tokens in order, token_bytes each. HND: token_bytes = dim * element. */
+/* Pages of one group in host memory: page p is at base + p * page_stride, made of `rows` runs (layers x {K,V} x
+ * heads) row_stride bytes apart, each holding the page's tokens in order, token_bytes each. HND: token_bytes = dim *
+ * element. */
 typedef struct kvk_host_pages {
     void *base;
     uint64_t page_stride;
@@ -373,10 +376,10 @@ KVK_API int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx);
 /* Takes `n` bytes of the op log; returns 0, or anything else to say that it failed. */
 typedef int (*kvk_write_fn)(void *ctx, const char *bytes, size_t n);
 
-/* Records every later call that may change the cache as a line of the op log (docs/oplog.md), with its result, through
- * `write`, in large pieces. Calls refused with KVK_EINVAL or KVK_ENOMEM are left out: they changed nothing and a replay could not
- * repeat them. Only on a cache that has never held a sequence, since a replay starts from an empty one. After a failed
- * write recording stops. KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE. */
+/* Records every later call that may change the cache as a line of the op log (docs/oplog.md), with its result,
+ * through `write`, in large pieces. Calls refused with KVK_EINVAL or KVK_ENOMEM are left out: they changed nothing
+ * and a replay could not repeat them. Only on a cache that has never held a sequence, since a replay starts from an
+ * empty one. After a failed write recording stops. KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE. */
 KVK_API int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx);
 
 /* Writes what is left and stops. Returns 0, or KVK_EIO if any write failed, KVK_ESTATE if nothing is recorded. */

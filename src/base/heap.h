@@ -1,7 +1,7 @@
 /* base/heap.h: an indexed binary min-heap.
  *
- * Items are ids 0, 1, 2, ... chosen by the caller, each at most once in the heap, ordered by (key, tie). Knowing where each
- * id stands makes change and removal of any item O(log n). */
+ * Items are ids 0, 1, 2, ... chosen by the caller, each at most once in the heap, ordered by (key, tie). Knowing
+ * where each id stands makes change and removal of any item O(log n). */
 #ifndef KVK_BASE_HEAP_H
 #define KVK_BASE_HEAP_H
 

@@ -29,7 +29,8 @@ void *memory_take(memory *m, size_t bytes);
 void memory_give(memory *m, void *block, size_t bytes);
 
 /* Makes room for at least `need` items of `item` bytes in an array of *cap items: doubles, keeps the content, never
- * shrinks. `array` is the address of the pointer to it, whatever its type. 0, or KVK_ENOMEM with the array as it was. */
+ * shrinks. `array` is the address of the pointer to it, whatever its type. 0, or KVK_ENOMEM with the array as it was.
+ * */
 int memory_grow(memory *m, void *array, uint32_t *cap, uint64_t need, size_t item);
 
 #endif

@@ -67,7 +67,8 @@ static void check_list(audit *a, const char *invariant, const list *l, int state
     EXPECT(a, invariant, n == l->count && l->tail == before, "list of state %d: %u pages, says %u", state, n, l->count);
 }
 
-/* Each page on the free stack is free, and stands there once: as many as there are free pages that were taken before. */
+/* Each page on the free stack is free, and stands there once: as many as there are free pages that were taken before.
+ * */
 static void check_free_stack(audit *a)
 {
     const pool *p = &a->c->store.pool;

@@ -1,4 +1,5 @@
-/* batch.c: batches in flight. A plan is checked and measured first, then written and opened by steps that cannot fail. */
+/* batch.c: batches in flight. A plan is checked and measured first, then written and opened by steps that cannot
+ * fail. */
 #include "base/checked.h"
 #include "cache/plan.h"
 #include "cache/record.h"
@@ -121,7 +122,8 @@ static uint32_t end_of(const flight *b, uint32_t i, const uint32_t *accepted)
     return accepted ? b->entries[i].end - b->entries[i].n_query + accepted[i] : b->entries[i].end;
 }
 
-/* The sequence that an entry's rejected tokens are to be taken off, or NULL: none are, or it was closed or shortened since. */
+/* The sequence that an entry's rejected tokens are to be taken off, or NULL: none are, or it was closed or shortened
+ * since. */
 static sequence *cut_sequence(const kvk_cache *c, const flight *b, uint32_t i, const uint32_t *accepted)
 {
     sequence *s = sequence_find(c, b->entries[i].seq);

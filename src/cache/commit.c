@@ -98,7 +98,8 @@ static uint32_t content_of(const kvk_cache *c, const sequence *s, uint32_t i)
     return c->store.pool.pages[s->tables[0].pages[i]].content;
 }
 
-/* Takes names back down to n_committed tokens: the chain and the named head of the partial page stand as they were then. */
+/* Takes names back down to n_committed tokens: the chain and the named head of the partial page stand as they were
+ * then. */
 static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
 {
     uint32_t had = s->n_committed, full = n_committed / page_tokens(c), rest = n_committed % page_tokens(c);

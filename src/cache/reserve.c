@@ -96,7 +96,8 @@ static uint32_t free_tail(kvk_cache *c, sequence *s, uint32_t group)
     return PAGE_NONE;
 }
 
-/* Group after group: first the tail, then the new pages. Replaced pages go last, so that none of them is taken again. */
+/* Group after group: first the tail, then the new pages. Replaced pages go last, so that none of them is taken again.
+ * */
 static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
 {
     for (uint32_t i = 0; i < c->config.n_groups; i++) {

@@ -52,14 +52,15 @@ void pool_take_cached(pool *p, uint32_t id);
 /* One more table entry names it; a cached or limbo page comes back to life. */
 void pool_ref(pool *p, uint32_t id);
 
-/* The content of a page became known, or was lost. One that nobody refers to moves between the free stack and the cached list. */
+/* The content of a page became known, or was lost. One that nobody refers to moves between the free stack and the
+ * cached list. */
 void pool_set_content(pool *p, uint32_t id, uint32_t content);
 
 /* Sets how many token places of a used page are written. */
 void pool_set_filled(pool *p, uint32_t id, uint32_t filled);
 
-/* Lets go the limbo pages that only batches older than `oldest_open` may have read, in the order they came. Returns how many.
- * O(limbo). */
+/* Lets go the limbo pages that only batches older than `oldest_open` may have read, in the order they came. Returns
+ * how many. O(limbo). */
 uint32_t pool_drain(pool *p, uint64_t oldest_open);
 
 /* The head of the cached list goes to its end. */
@@ -124,8 +125,8 @@ static inline void pool_settle(pool *p, uint32_t id)
         list_push_tail(&p->cached, pool_links(p), id);
 }
 
-/* One table entry less, of a sequence that batch `epoch` read last (0: none did). Returns 1 if nobody refers to the page any
- * more. */
+/* One table entry less, of a sequence that batch `epoch` read last (0: none did). Returns 1 if nobody refers to the
+ * page any more. */
 static inline int pool_unref(pool *p, uint32_t id, uint64_t epoch)
 {
     page_record *g = &p->pages[id];

@@ -1,7 +1,7 @@
 #include "page/store.h"
 
-/* The cached page due next: the first that is no inner page, or just the first if all are (their descendants are in limbo).
- * Sequences release tail first, so a leaf normally stands before its parents and nothing is passed over. */
+/* The cached page due next: the first that is no inner page, or just the first if all are (their descendants are in
+ * limbo). Sequences release tail first, so a leaf normally stands before its parents and nothing is passed over. */
 static uint32_t next_victim(store *s)
 {
     for (uint32_t left = s->pool.cached.count; left > 0; left--) {

@@ -1,4 +1,5 @@
-/* trace/csv.h: rows of plain comma-separated files with a fixed header, as the public traces are. Quotes mean nothing. */
+/* trace/csv.h: rows of plain comma-separated files with a fixed header, as the public traces are. Quotes mean
+ * nothing. */
 #ifndef KVKEEP_TRACE_CSV_H
 #define KVKEEP_TRACE_CSV_H
 
@@ -18,7 +19,8 @@ bool csv_is_header(csv_columns columns, const char *line);
 /* Reads the header. 0, or an error that names the first column that is not as it must be. */
 int csv_header(line_reader *lines, csv_columns columns, trace_error *error);
 
-/* Reads the next row and splits it in place into fields[n]; blank lines are skipped. Returns 1, 0 at the end, or an error. */
+/* Reads the next row and splits it in place into fields[n]; blank lines are skipped. Returns 1, 0 at the end, or an
+ * error. */
 int csv_row(line_reader *lines, csv_columns columns, char **fields, trace_error *error);
 
 /* Reads the field `text` of column `name` as a length of 0 .. KVK_MAX_TOKENS. 0, or an error that names it. */

@@ -1,7 +1,7 @@
 /* trace/distinct.h: counts pages of distinct content, that is distinct in themselves and everything before.
  *
- * Contents are told apart by 128 bits of their chained hash, so a count is exact but for chance (below 10^-18 at a thousand
- * million pages). Takes 32 to 64 bytes for each of them. */
+ * Contents are told apart by 128 bits of their chained hash, so a count is exact but for chance (below 10^-18 at a
+ * thousand million pages). Takes 32 to 64 bytes for each of them. */
 #ifndef KVKEEP_TRACE_DISTINCT_H
 #define KVKEEP_TRACE_DISTINCT_H
 

@@ -52,7 +52,8 @@ static bool is_control(const char *s, size_t length)
     return (length == 1 && (u[0] < 0x20 || u[0] == 0x7F)) || (length == 2 && u[0] == 0xC2 && u[1] < 0xA0);
 }
 
-/* Copies `from` into out[cap], each byte that is no printable UTF-8 as \xHH, and stops before what does not fit whole. */
+/* Copies `from` into out[cap], each byte that is no printable UTF-8 as \xHH, and stops before what does not fit
+ * whole. */
 static void copy_escaped(char *out, size_t cap, const char *from)
 {
     size_t n = strlen(from), used = 0;

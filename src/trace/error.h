@@ -1,8 +1,8 @@
 /* trace/error.h: one line that says which file, line and field is wrong.
  *
- * Every function of src/trace that can fail returns one of two negative codes. Minus the code is the exit status that the
- * command gives. The text is one line without a newline; whatever it quotes is escaped, so hostile input can neither
- * add lines nor send control bytes to a terminal.
+ * Every function of src/trace that can fail returns one of two negative codes. Minus the code is the exit status that
+ * the command gives. The text is one line without a newline; whatever it quotes is escaped, so hostile input can
+ * neither add lines nor send control bytes to a terminal.
  */
 #ifndef KVKEEP_TRACE_ERROR_H
 #define KVKEEP_TRACE_ERROR_H

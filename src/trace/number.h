@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Reads a whole number of 0 .. max that fills `text`: digits only. Returns NULL, or what is wrong with it ("is negative"). */
+/* Reads a whole number of 0 .. max that fills `text`: digits only. Returns NULL, or what is wrong with it ("is
+ * negative"). */
 const char *number_whole(const char *text, uint64_t max, uint64_t *out);
 
 /* Reads a finite decimal number of at least 0 that fills `text`. Returns NULL, or what is wrong with it. */

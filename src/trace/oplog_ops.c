@@ -303,8 +303,8 @@ static json_t *move_list(const kvk_move *moves, uint32_t n)
     return list;
 }
 
-/* Without a cap it takes all that wait, and at least asks for one, since a cap of 0 takes none and only counts. The cap goes
- * through as it is, so that a recording says what the log said; the room is for what can come. */
+/* Without a cap it takes all that wait, and at least asks for one, since a cap of 0 takes none and only counts. The
+ * cap goes through as it is, so that a recording says what the log said; the room is for what can come. */
 static int call_moves(oplog_run *run)
 {
     int waiting = kvk_moves_take(run->cache, NULL, 0);

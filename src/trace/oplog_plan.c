@@ -1,5 +1,5 @@
-/* The ops of batches. A plan is first asked for without room for its lists: the library says what they need, and only then
- * is memory taken, and only if somebody reads the lists. */
+/* The ops of batches. A plan is first asked for without room for its lists: the library says what they need, and only
+ * then is memory taken, and only if somebody reads the lists. */
 #include "base/checked.h"
 #include "trace/oplog_run.h"
 
@@ -126,7 +126,8 @@ static int plan_once(oplog_run *run, plan_arrays *a, kvk_batch *batch)
     return kvk_batch_plan(run->cache, run->buffers[BUFFER_ENTRIES].items, a->n_entries, &a->plan, batch);
 }
 
-/* Plans into arrays without room for lists, which tells their size; then with the room. Nothing to list: once is enough. */
+/* Plans into arrays without room for lists, which tells their size; then with the room. Nothing to list: once is
+ * enough. */
 static int plan_and_read(oplog_run *run, plan_arrays *a, kvk_batch *batch)
 {
     a->plan.pages_cap = run->args.row_pages;

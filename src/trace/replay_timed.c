@@ -1,7 +1,7 @@
 /* Requests at their times, in an unlimited pool.
  *
- * A sequence holds its prompt from its arrival t0. Its token k = 1 .. n_output-1 is there from t0 + k * token_us, and all
- * of it goes at t0 + n_output * token_us. At equal times sequences end first, then grow, then arrive.
+ * A sequence holds its prompt from its arrival t0. Its token k = 1 .. n_output-1 is there from t0 + k * token_us, and
+ * all of it goes at t0 + n_output * token_us. At equal times sequences end first, then grow, then arrive.
  *
  * Tokens within a page change nothing that the manager sees, so only those that need a new page are events; what came
  * since the last one is committed with them. The integral of tokens is a sum known on arrival, that of pages is taken
@@ -103,7 +103,8 @@ static void add_sample(replay_run *run)
     samples_add(run->options->samples, (sample){(double)s->now * 1e-6, room, tokens});
 }
 
-/* Sets the next event of a sequence: the first token past its pages, or its end. Ends come before growth at equal times. */
+/* Sets the next event of a sequence: the first token past its pages, or its end. Ends come before growth at equal
+ * times. */
 static void schedule(replay_run *run, uint32_t place)
 {
     const uint64_t after_ends = (uint64_t)1 << 63;

@@ -39,7 +39,8 @@ typedef struct trace trace;
 /* Opens the trace that `in` holds; `in` and `name` stay the caller's and must outlive it. */
 int trace_open(FILE *in, const char *name, const trace_options *options, trace **out, trace_error *error);
 
-/* Opens files as one stream, one after the other. All must say equally much about their prompts (content, block size). */
+/* Opens files as one stream, one after the other. All must say equally much about their prompts (content, block
+ * size). */
 int trace_open_files(const char *const *paths, size_t n, const trace_options *options, trace **out, trace_error *error);
 
 /* Opens the built-in workload (trace/generate.h). */

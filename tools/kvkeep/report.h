@@ -20,7 +20,8 @@ void report_add(report *r, const char *name, json_t *value);
 /* A count; JSON integers end at 2^63 - 1. */
 void report_count(report *r, const char *name, uint64_t value);
 
-/* Prints on stdout and closes the report. 0 or TRACE_FAILED; whether stdout could be written is seen when it is flushed. */
+/* Prints on stdout and closes the report. 0 or TRACE_FAILED; whether stdout could be written is seen when it is
+ * flushed. */
 int report_print(report *r, bool as_json, trace_error *error);
 
 #endif
