@@ -134,7 +134,8 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
     if (s->tables[0].n > 0)
         return KVK_ESTATE;
     lookup l = lookup_begin(c, prompt, &s->scope);
-    if (prepare_attach(c, s, l.limit) < 0)
+    uint32_t most = min_u32(l.limit, c->config.n_pages); /* a prompt may be longer than the pool */
+    if (prepare_attach(c, s, most) < 0)
         return KVK_ENOMEM;
     while (lookup_next(c, &l))
         attach_node(c, s, l.node);

@@ -1,4 +1,5 @@
-/* A program outside the tree: what an engine's first hour with the installed library looks like. Compiled as C and C++. */
+/* A program outside the tree: what an engine's first hour with the installed library looks like. Compiled as C and
+ * C++. */
 #include <kvkeep/kvkeep.h>
 
 #include <stdio.h>

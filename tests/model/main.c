@@ -1,8 +1,8 @@
 /* main.c: model --ops N --seed S [--audit-every K] [--fail-allocations]
  *
- * Runs N random operations on a cache and on its naive twin, and compares all that can be seen after each. Every episode
- * of some thousand operations has a fresh cache with parameters of its own; seed and operation number tell where a
- * difference was found. */
+ * Runs N random operations on a cache and on its naive twin, and compares all that can be seen after each. Every
+ * episode of some thousand operations has a fresh cache with parameters of its own; seed and operation number tell
+ * where a difference was found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -216,6 +216,7 @@ void op_plan(world *w)
     if (rc == 0) {
         world_expect(w, "the batch is new", true, batch != 0 && !twin_find_batch(&w->twin, batch));
         twin_plan(&w->twin, p.entries, p.n, batch);
+        world_expect(w, "the plan writes what others read", false, twin_overwrites(&w->twin, batch));
         put_plan(w, &p);
     }
     compare_plan(w, &p);

@@ -60,7 +60,8 @@ typedef struct {
     kvk_seq seq;
     uint32_t start; /* tokens before it */
     uint32_t n_query;
-    bool left_alone; /* its sequence was closed or shortened meanwhile */
+    bool left_alone;                         /* its sequence was closed or shortened meanwhile */
+    uint32_t table[TWIN_GROUPS][TWIN_PAGES]; /* as planned */
 } twin_entry;
 
 typedef struct {
@@ -109,6 +110,9 @@ int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_plan_check(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan);
 void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch handle);
 twin_batch *twin_find_batch(twin *t, kvk_batch handle);
+
+/* Does a batch just planned write a place that one in flight reads for another sequence? */
+bool twin_overwrites(const twin *t, kvk_batch handle);
 int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result);
 
 /* Token places filled in a page. */
@@ -131,7 +135,8 @@ uint32_t twin_pages_for(const twin *t, uint32_t n_tokens);
 uint32_t twin_unit(const twin *t);
 void twin_queue_move(twin *t, kvk_move move);
 
-/* Sets a sequence's length. Places of a page count as filled until the one sequence that may write it says otherwise. */
+/* Sets a sequence's length. Places of a page count as filled until the one sequence that may write it says otherwise.
+ * */
 void twin_set_length(twin *t, twin_seq *s, uint32_t n_tokens);
 
 #endif

@@ -84,12 +84,54 @@ void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch ha
     *b = (twin_batch){.handle = handle, .number = ++t->n_planned, .n = n};
     for (uint32_t i = 0; i < n; i++) {
         twin_seq *s = twin_find(t, entries[i].seq);
-        b->entries[i] = (twin_entry){s->handle, s->n_tokens, entries[i].n_query, false};
+        b->entries[i] = (twin_entry){.seq = s->handle, .start = s->n_tokens, .n_query = entries[i].n_query};
+        memcpy(b->entries[i].table, s->table, sizeof s->table);
         twin_set_length(t, s, s->n_tokens + entries[i].n_query);
         s->n_in_flight++;
         s->last_batch = b->number;
         list_pages(t, b, s);
     }
+}
+
+/* Does the entry read token place `offset` of a page? */
+static bool reads(const twin *t, const twin_entry *e, uint32_t group, uint32_t page, uint32_t offset)
+{
+    uint32_t end = e->start + e->n_query, page_tokens = t->config.page_tokens;
+    for (uint32_t i = 0; i * page_tokens + offset < end; i++) {
+        if (e->table[group][i] == page)
+            return true;
+    }
+    return false;
+}
+
+static bool read_for_another(const twin *t, const twin_entry *writer, uint32_t group, uint32_t token)
+{
+    uint32_t page = writer->table[group][token / t->config.page_tokens], offset = token % t->config.page_tokens;
+    for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
+        const twin_batch *b = &t->batches[i];
+        for (uint32_t k = 0; b->handle && k < b->n; k++) {
+            if (b->entries[k].seq != writer->seq && reads(t, &b->entries[k], group, page, offset))
+                return true;
+        }
+    }
+    return false;
+}
+
+bool twin_overwrites(const twin *t, kvk_batch handle)
+{
+    const twin_batch *b = t->batches;
+    while (b->handle != handle)
+        b++;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const twin_entry *e = &b->entries[i];
+        for (uint32_t token = e->start; token < e->start + e->n_query; token++) {
+            for (uint32_t g = 0; g < t->config.n_groups; g++) {
+                if (read_for_another(t, e, g, token))
+                    return true;
+            }
+        }
+    }
+    return false;
 }
 
 static bool later_holds(const twin *t, const twin_batch *b, kvk_seq handle)

@@ -162,8 +162,8 @@ int twin_commit(twin *t, kvk_seq handle, const kvk_text *text)
     return (int)(full - was);
 }
 
-/* What the sequence has named up to `n_committed` tokens. Where full pages are dropped, it goes on from what the kept ones
- * can be found by, and from nothing if they cannot. */
+/* What the sequence has named up to `n_committed` tokens. Where full pages are dropped, it goes on from what the kept
+ * ones can be found by, and from nothing if they cannot. */
 void twin_unname(twin *t, twin_seq *s, uint32_t n_committed)
 {
     uint32_t full = n_committed / t->config.page_tokens, rest = n_committed % t->config.page_tokens;

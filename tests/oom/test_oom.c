@@ -1,7 +1,8 @@
 /* test_oom.c: fails each allocation of a day in the life of a cache in turn.
  *
- * The day is a list of calls. It is lived again and again: in the k-th life the k-th allocation fails, until a life needs
- * fewer than k. The call that meets the failure must answer KVK_ENOMEM, change nothing, and work when made again. */
+ * The day is a list of calls. It is lived again and again: in the k-th life the k-th allocation fails, until a life
+ * needs fewer than k. The call that meets the failure must answer KVK_ENOMEM, change nothing, and work when made
+ * again. */
 #include <check.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -376,7 +377,8 @@ START_TEST(each_allocation_may_fail_while_recording)
 }
 END_TEST
 
-/* The pool's arrays grow one after the other: one that grew before a failure must not lead the others to be left behind.
+/* The pool's arrays grow one after the other: one that grew before a failure must not lead the others to be left
+ * behind.
  */
 START_TEST(a_pool_that_grew_in_part_still_takes_every_page_back)
 {

@@ -68,11 +68,17 @@ static void refused(kvk_config config)
     ck_assert_ptr_eq(out, &config);
 }
 
+static void *take_nothing(void *ctx, size_t bytes)
+{
+    (void)ctx, (void)bytes;
+    return NULL;
+}
+
 START_TEST(a_config_out_of_range_is_refused)
 {
     const kvk_config good = valid();
     static void *const nothing = NULL;
-    const kvk_allocator half = {.ctx = nothing};
+    const kvk_allocator none = {.ctx = nothing}, half = {.alloc = take_nothing};
 #define REFUSED(field, value)                                                                                          \
     do {                                                                                                               \
         kvk_config bad = good;                                                                                         \
@@ -92,8 +98,53 @@ START_TEST(a_config_out_of_range_is_refused)
     REFUSED(content, 3);
     REFUSED(zero_fill, 2);
     REFUSED(reserved, 1);
+    REFUSED(allocator, &none);
     REFUSED(allocator, &half);
 #undef REFUSED
+}
+END_TEST
+
+static void accepted(kvk_config config)
+{
+    ck_assert_int_eq(kvk_cache_open(&config, &cache), 0);
+    api_close();
+}
+
+START_TEST(the_ends_of_each_range_are_taken)
+{
+    const kvk_config good = valid();
+#define ACCEPTED(field, value)                                                                                         \
+    do {                                                                                                               \
+        kvk_config edge = good;                                                                                        \
+        edge.field = value;                                                                                            \
+        accepted(edge);                                                                                                \
+    } while (0)
+    ACCEPTED(page_tokens, 1);
+    ACCEPTED(page_tokens, KVK_MAX_PAGE_TOKENS);
+    ACCEPTED(n_pages, 1);
+    ACCEPTED(n_groups, KVK_MAX_GROUPS);
+    ACCEPTED(watermark, 10);
+    ACCEPTED(content, KVK_CONTENT_KEYS);
+    ACCEPTED(zero_fill, 1);
+#undef ACCEPTED
+}
+END_TEST
+
+START_TEST(memory_stays_within_its_limit)
+{
+    kvk_config config = valid();
+    config.n_pages = 1 << 20;
+    config.memory_limit = 1;
+    ck_assert_int_eq(kvk_cache_open(&config, &cache), KVK_ENOMEM);
+    config.memory_limit = 1 << 18;
+    ck_assert_int_eq(kvk_cache_open(&config, &cache), 0);
+    kvk_seq seq = api_seq();
+    ck_assert_int_eq(kvk_reserve(cache, seq, 1 << 23, KVK_RECLAIM), KVK_ENOMEM);
+    ck_assert_uint_eq(api_info(seq).n_pages, 0);
+    ck_assert_uint_eq(api_stats().pages_free, 1 << 20);
+    ck_assert_int_eq(kvk_reserve(cache, seq, 160, KVK_RECLAIM), 10);
+    ck_assert_uint_le(api_stats().peak_memory_bytes, 1 << 18);
+    api_close();
 }
 END_TEST
 
@@ -150,7 +201,7 @@ int main(void)
 {
     return RUN_TESTS(
         "api_errors", every_code_has_a_name_and_a_text, other_numbers_have_none, the_version_is_that_of_the_header,
-        defaults_are_those_of_the_header, a_config_out_of_range_is_refused, nothing_is_opened_without_config_or_out,
-        the_config_in_use_can_be_read_back, an_older_callers_config_gets_defaults_for_what_it_does_not_know,
-        the_largest_pool_costs_only_what_is_used);
+        defaults_are_those_of_the_header, a_config_out_of_range_is_refused, the_ends_of_each_range_are_taken,
+        memory_stays_within_its_limit, nothing_is_opened_without_config_or_out, the_config_in_use_can_be_read_back,
+        an_older_callers_config_gets_defaults_for_what_it_does_not_know, the_largest_pool_costs_only_what_is_used);
 }

@@ -153,6 +153,18 @@ START_TEST(pages_that_cannot_be_are_refused)
 }
 END_TEST
 
+START_TEST(rows_and_pages_may_touch)
+{
+    const kvk_move move = {KVK_MOVE_COPY, 0, 0, 1, 2};
+    kvk_host_pages dense = host;
+    dense.row_stride = 6;
+    dense.page_stride = 12;
+    memcpy(memory, "abcdefuvwxyz............", 24);
+    ck_assert_int_eq(kvk_moves_run_host(&move, 1, &dense, 1), 1);
+    ck_assert_mem_eq(memory, "abcdefuvwxyzabcdefuvwxyz", 24);
+}
+END_TEST
+
 START_TEST(no_moves_are_fine)
 {
     ck_assert_int_eq(kvk_moves_run_host(NULL, 0, &host, 1), 0);
@@ -165,5 +177,5 @@ int main(void)
     return RUN_TESTS("api_moves", moves_come_oldest_first_and_once, a_copy_is_zeroed_before_it_is_filled,
                      a_queue_that_is_never_quite_empty_does_not_grow, moves_touch_only_the_tokens_they_name,
                      moves_run_in_order, a_move_out_of_range_is_refused_and_none_is_run,
-                     pages_that_cannot_be_are_refused, no_moves_are_fine);
+                     pages_that_cannot_be_are_refused, rows_and_pages_may_touch, no_moves_are_fine);
 }

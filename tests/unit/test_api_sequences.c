@@ -168,6 +168,20 @@ START_TEST(a_smaller_struct_gets_only_its_own_bytes)
 }
 END_TEST
 
+START_TEST(a_struct_of_its_size_alone_gets_nothing)
+{
+    kvk_seq_info info = {.size = sizeof info.size, .n_tokens = 0xabcd};
+    const kvk_seq_params params = {.size = sizeof params.size, .priority = 5};
+    kvk_seq seq;
+    api_open(8, NULL);
+    ck_assert_int_eq(kvk_seq_open(cache, &params, &seq), 0);
+    ck_assert_int_eq(kvk_seq_info_get(cache, seq, &info), 0);
+    ck_assert_uint_eq(info.n_tokens, 0xabcd);
+    ck_assert_int_eq(api_info(seq).priority, 0);
+    api_close();
+}
+END_TEST
+
 START_TEST(a_larger_struct_keeps_the_bytes_beyond)
 {
     struct {
@@ -222,6 +236,6 @@ int main(void)
                      every_group_has_a_table_of_the_same_length, a_closed_sequence_gives_its_pages_back_tail_first,
                      a_fork_shares_pages_with_tokens_and_not_those_reserved_ahead,
                      a_fork_is_refused_while_a_batch_holds_the_parent, a_smaller_struct_gets_only_its_own_bytes,
-                     a_larger_struct_keeps_the_bytes_beyond, a_struct_of_size_0_is_refused,
-                     an_older_callers_params_get_defaults);
+                     a_larger_struct_keeps_the_bytes_beyond, a_struct_of_its_size_alone_gets_nothing,
+                     a_struct_of_size_0_is_refused, an_older_callers_params_get_defaults);
 }

@@ -104,8 +104,11 @@ static void use_counting(kvk_config *config)
 START_TEST(the_callers_allocator_gets_every_byte_back)
 {
     kvk_seq child;
+    kvk_config config = {.size = sizeof config, .allocator = &counting};
     memset(&held, 0, sizeof held);
     api_open(16, use_counting);
+    ck_assert_int_eq(kvk_cache_config(cache, &config), 0);
+    ck_assert_ptr_null(config.allocator);
     kvk_seq seq = api_text(100, 10);
     ck_assert_int_eq(kvk_seq_fork(cache, seq, &child), 0);
     ck_assert_int_eq(kvk_reserve(cache, child, 4, KVK_RECLAIM), 2);
@@ -184,6 +187,8 @@ START_TEST(a_healthy_cache_has_no_violations)
     api_text(100, 6);
     ck_assert_int_eq(kvk_audit(cache, NULL, NULL), 0);
     ck_assert_int_eq(kvk_audit(NULL, NULL, NULL), KVK_EINVAL);
+    ck_assert_int_eq(kvk_stats_get(cache, NULL), KVK_EINVAL);
+    ck_assert_int_eq(kvk_page_info_get(cache, 0, NULL), KVK_EINVAL);
     api_close();
 }
 END_TEST
