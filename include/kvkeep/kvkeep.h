@@ -16,7 +16,7 @@
  *
  * Words: a *group* is a set of layers that share one block table; every sequence has one table per group. A page is
  *   free    nobody refers to it, content unknown
- *   cached  nobody refers to it, but its content can be found by prefix; reclaimed least recently used first
+ *   cached  nobody refers to it, but its content can be found by prefix; reclaimed in the cache's order unless pinned
  *   limbo   released while a batch in flight may still read it; becomes free or cached when that batch ends
  *   used    referred to by at least one sequence
  * and free + cached + limbo + used == n_pages at all times.
@@ -93,6 +93,17 @@ typedef enum kvk_content {
 #define KVK_MAX_GROUPS 1024u
 #define KVK_MAX_TOKENS 2147483647u /* of one sequence */
 
+/* Which cached page is reclaimed first, among those of the lowest retention priority. A leaf always goes before the
+ * pages it hangs on. */
+typedef enum kvk_reclaim {
+    KVK_RECLAIM_LRU = 0,   /* least recently released */
+    KVK_RECLAIM_FIFO = 1,  /* findable for longest */
+    KVK_RECLAIM_LFU = 2,   /* attached least often since it became findable, then least recently released */
+    KVK_RECLAIM_S3FIFO = 3 /* a small queue for new content, a main one for what came again (SOSP '23) */
+} kvk_reclaim;
+
+#define KVK_RETAIN_DEFAULT 35u /* retention priority, 0 .. 100 (TensorRT-LLM's scale and default) */
+
 typedef struct kvk_config {
     uint32_t size;         /* sizeof(kvk_config) */
     uint32_t page_tokens;  /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
@@ -102,6 +113,8 @@ typedef struct kvk_config {
     uint32_t content;      /* a kvk_content; default KVK_CONTENT_TOKENS */
     uint32_t zero_fill;    /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
     uint32_t reserved;     /* 0 */
+    uint32_t reclaim;      /* a kvk_reclaim; default KVK_RECLAIM_LRU */
+    uint32_t reserved2;    /* 0 */
     uint64_t hash_seed;    /* of the content index; never changes a result, a random one defeats chosen collisions */
     uint64_t memory_limit; /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
     const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
@@ -189,7 +202,7 @@ KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *pro
 KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
 
 /* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used or in limbo. `in_use`
- * (may be NULL) gets how many are. O(cached). Returns the pages freed. */
+ * (may be NULL) gets how many are. O(pages). Returns the pages freed. */
 KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
 
 /* ---- Room for tokens ----------------------------------------------------------------------------------------- */

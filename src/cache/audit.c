@@ -38,33 +38,36 @@ static void count_states(audit *a)
 {
     const pool *p = &a->c->store.pool;
     uint32_t n[4] = {p->n_pages - p->unseen, 0, 0, 0};
+    uint32_t pinned = 0;
     uint64_t live = 0;
     for (uint32_t id = 0; id < p->unseen; id++) {
         int state = pool_state(p, id);
         n[state]++;
+        pinned += state == KVK_PAGE_CACHED && pool_is_pinned(p, id);
         live += state == KVK_PAGE_USED ? p->pages[id].filled : 0;
         EXPECT(a, "P6", p->pages[id].filled <= page_tokens(a->c), "page %u: %u places filled", id, p->pages[id].filled);
     }
     EXPECT(a, "P1", n[KVK_PAGE_FREE] == pool_free(p) && n[KVK_PAGE_USED] == pool_used(p),
            "free %u and used %u, counted %u and %u", pool_free(p), pool_used(p), n[KVK_PAGE_FREE], n[KVK_PAGE_USED]);
-    EXPECT(a, "P4", n[KVK_PAGE_CACHED] == p->cached.count, "cached %u, counted %u", p->cached.count,
-           n[KVK_PAGE_CACHED]);
+    EXPECT(a, "P4", n[KVK_PAGE_CACHED] == p->n_cached && pinned == p->n_pinned, "cached %u, pinned %u, counted %u, %u",
+           p->n_cached, p->n_pinned, n[KVK_PAGE_CACHED], pinned);
     EXPECT(a, "P5", n[KVK_PAGE_LIMBO] == p->limbo.count, "limbo %u, counted %u", p->limbo.count, n[KVK_PAGE_LIMBO]);
     EXPECT(a, "P6", live == p->live_tokens, "live tokens %llu, counted %llu", (unsigned long long)p->live_tokens,
            (unsigned long long)live);
 }
 
-/* Every page of a list is in the list's state, and the list is as long as it says. */
-static void check_list(audit *a, const char *invariant, const list *l, int state)
+/* Every page of the limbo list is in limbo, and the list is as long as it says. */
+static void check_limbo(audit *a)
 {
     const pool *p = &a->c->store.pool;
+    const list *l = &p->limbo;
     uint32_t n = 0, before = LIST_NONE;
     for (uint32_t id = l->head; id != LIST_NONE && n <= l->count; id = p->pages[id].link.next, n++) {
-        EXPECT(a, invariant, pool_state(p, id) == state, "page %u is on a list of state %d", id, state);
-        EXPECT(a, invariant, p->pages[id].link.prev == before, "page %u: broken link", id);
+        EXPECT(a, "P5", pool_state(p, id) == KVK_PAGE_LIMBO, "page %u on the limbo list is not in limbo", id);
+        EXPECT(a, "P5", p->pages[id].link.prev == before, "page %u: broken link", id);
         before = id;
     }
-    EXPECT(a, invariant, n == l->count && l->tail == before, "list of state %d: %u pages, says %u", state, n, l->count);
+    EXPECT(a, "P5", n == l->count && l->tail == before, "%u pages in limbo, says %u", n, l->count);
 }
 
 /* Each page on the free stack is free, and stands there once: as many as there are free pages that were taken before.
@@ -191,39 +194,52 @@ static void check_node(audit *a, uint32_t id)
     EXPECT(a, "C3", prefix_find(x, &known) == id, "node %u is not found by its content", id);
 }
 
-static int node_is_live(const prefix *x, uint32_t id)
-{
-    return x->nodes[id].holders > 0 || x->nodes[id].children > 0;
-}
-
-/* Counts children into seen[node], then compares. */
-static void check_children(audit *a)
+/* Every node's children name it as parent; there are as many links as nodes with a parent. */
+static uint32_t check_children(audit *a, uint32_t id)
 {
     const prefix *x = &a->c->store.prefix;
-    uint32_t live = 0;
-    memset(a->seen, 0, x->n_nodes * sizeof *a->seen);
+    const list *l = &x->nodes[id].children;
+    uint32_t n = 0;
+    for (uint32_t child = l->head; child != NODE_NONE && n <= l->count; child = x->nodes[child].sibling.next, n++)
+        EXPECT(a, "C2", x->nodes[child].parent == id, "node %u is listed as a child of node %u", child, id);
+    EXPECT(a, "C2", n == l->count, "node %u: %u children, says %u", id, n, l->count);
+    return n;
+}
+
+static void count_pins(audit *a)
+{
+    const kvk_cache *c = a->c;
+    memset(a->seen, 0, c->store.prefix.n_nodes * sizeof *a->seen);
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        if (c->sequences[i].is_open && c->sequences[i].chain < c->store.prefix.n_nodes)
+            a->seen[c->sequences[i].chain]++;
+}
+
+static void check_nodes(audit *a)
+{
+    const prefix *x = &a->c->store.prefix;
+    uint32_t live = 0, children = 0, not_roots = 0;
+    count_pins(a);
     for (uint32_t id = 0; id < x->n_nodes; id++) {
-        live += (uint32_t)node_is_live(x, id);
-        if (node_is_live(x, id) && x->nodes[id].parent != NODE_NONE)
-            a->seen[x->nodes[id].parent]++;
+        EXPECT(a, "C2", x->nodes[id].pins == a->seen[id], "node %u: %u sequences go on from it, says %u", id,
+               a->seen[id], x->nodes[id].pins);
+        if (!prefix_is_live(x, id))
+            continue;
+        check_node(a, id);
+        live++;
+        children += check_children(a, id);
+        not_roots += x->nodes[id].parent != NODE_NONE;
     }
-    for (uint32_t id = 0; id < x->n_nodes; id++)
-        if (node_is_live(x, id))
-            EXPECT(a, "C2", x->nodes[id].children == a->seen[id], "node %u: %u children, says %u", id, a->seen[id],
-                   x->nodes[id].children);
-    EXPECT(a, "C2", live == x->n_live, "%u live nodes, says %u", live, x->n_live);
+    EXPECT(a, "C2", live == x->n_live && children == not_roots, "%u live nodes and %u children, says %u and %u", live,
+           children, x->n_live, not_roots);
 }
 
 static void check_content(audit *a)
 {
-    const prefix *x = &a->c->store.prefix;
     if (a->c->config.content == KVK_CONTENT_NONE)
         return;
     check_holders(a);
-    for (uint32_t id = 0; id < x->n_nodes; id++)
-        if (node_is_live(x, id))
-            check_node(a, id);
-    check_children(a);
+    check_nodes(a);
 }
 
 /* ---- B: batches, M: moves */
@@ -266,8 +282,7 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
     audit a = {.c = cache, .report = report, .ctx = ctx, .seen = cache->seen};
     memset(a.seen, 0, cache->store.pool.unseen * sizeof *a.seen);
     count_states(&a);
-    check_list(&a, "P4", &cache->store.pool.cached, KVK_PAGE_CACHED);
-    check_list(&a, "P5", &cache->store.pool.limbo, KVK_PAGE_LIMBO);
+    check_limbo(&a);
     check_free_stack(&a);
     for (uint32_t i = 0; i < cache->n_slots; i++)
         if (cache->sequences[i].is_open)

@@ -34,7 +34,8 @@ static int config_is_valid(const kvk_config *g)
 {
     return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
            g->n_pages <= KVK_MAX_PAGES && g->n_groups >= 1 && g->n_groups <= KVK_MAX_GROUPS &&
-           g->watermark <= g->n_pages && g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
+           g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->reserved2 == 0 &&
+           g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
            (!g->allocator || (g->allocator->alloc && g->allocator->free));
 }
 
@@ -51,7 +52,9 @@ static int read_config(const kvk_config *from, kvk_config *to)
 
 static int open_parts(kvk_cache *c)
 {
-    pool_open(&c->store.pool, &c->memory, c->config.n_pages);
+    static const reclaim_order *const orders[] = {&reclaim_lru, &reclaim_fifo, &reclaim_lfu, &reclaim_s3fifo};
+    if (pool_open(&c->store.pool, &c->memory, c->config.n_pages, orders[c->config.reclaim]) < 0)
+        return KVK_ENOMEM;
     c->replaced = memory_take(&c->memory, c->config.n_groups * sizeof *c->replaced);
     if (!c->replaced)
         return KVK_ENOMEM;
@@ -135,7 +138,7 @@ static kvk_stats stats_of(const kvk_cache *c)
     return (kvk_stats){.n_pages = p->n_pages,
                        .page_tokens = page_tokens(c),
                        .pages_free = pool_free(p),
-                       .pages_cached = p->cached.count,
+                       .pages_cached = p->n_cached,
                        .pages_limbo = p->limbo.count,
                        .pages_used = pool_used(p),
                        .sequences = n->sequences,

@@ -18,7 +18,7 @@ typedef struct sequence {
     scope scope;
     uint32_t n_tokens;    /* computed or planned */
     uint32_t n_committed; /* named; <= n_tokens */
-    uint32_t chain;       /* node of the last full page named, CHAIN_ROOT or CHAIN_BROKEN */
+    uint32_t chain;       /* node of the last full page named (pinned), CHAIN_ROOT or CHAIN_BROKEN */
     uint32_t n_in_flight;
     uint64_t last_epoch; /* of the last batch planned with it; 0 never */
     uint64_t cut_epoch;  /* batches up to this one were planned before it was last shortened */
@@ -86,11 +86,14 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep);
 /* Sets how many tokens the sequence holds, and with it how much of each page it alone writes is filled. */
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens);
 
+/* The sequence goes on from another node. */
+void sequence_follow(kvk_cache *c, sequence *s, uint32_t chain);
+
 /* What the partial last page of a group needs before more tokens can be written into it. */
 typedef enum tail_need {
     TAIL_NOTHING,
     TAIL_WITHDRAW, /* only this sequence has it, but it can be found */
-    TAIL_COPY      /* another sequence has it, or had it in a batch that is in flight */
+    TAIL_COPY      /* another sequence has it, or had it in a batch that is in flight, or it is pinned */
 } tail_need;
 
 tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group);

@@ -12,14 +12,14 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
     uint32_t node = prefix_find(&c->store.prefix, &known);
     uint32_t has = c->store.pool.pages[s->tables[0].pages[i]].content;
     if (has != CONTENT_NONE) { /* a fork named the shared page first */
-        s->chain = has == node ? node : CHAIN_BROKEN;
+        sequence_follow(c, s, has == node ? node : CHAIN_BROKEN);
         return;
     }
     if (node == NODE_NONE)
         node = prefix_add(&c->store.prefix, &known);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         store_publish(&c->store, s->tables[g].pages[i], g, node);
-    s->chain = node;
+    sequence_follow(c, s, node);
 }
 
 /* Names tokens up to the next page border or the end of the text. Returns how many. */
@@ -98,24 +98,38 @@ static uint32_t content_of(const kvk_cache *c, const sequence *s, uint32_t i)
     return c->store.pool.pages[s->tables[0].pages[i]].content;
 }
 
+/* The nodes that stand before and on full page `full`, of a sequence that has named more. */
+typedef struct link {
+    uint32_t before, on;
+} link;
+
+static link find_link(const kvk_cache *c, const sequence *s, uint32_t full)
+{
+    link at = {s->chain, NODE_NONE};
+    if (s->chain == CHAIN_BROKEN) { /* what the pages themselves can be found by */
+        at.before = full == 0 ? CHAIN_ROOT : content_of(c, s, full - 1);
+        at.on = content_of(c, s, full);
+        return full > 0 && at.before == CONTENT_NONE ? (link){CHAIN_BROKEN, NODE_NONE} : at;
+    }
+    for (uint32_t i = s->n_committed / page_tokens(c); i > full; i--)
+        at = (link){c->store.prefix.nodes[at.before].parent, at.before};
+    return at;
+}
+
 /* Takes names back down to n_committed tokens: the chain and the named head of the partial page stand as they were
  * then. */
 static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
 {
-    uint32_t had = s->n_committed, full = n_committed / page_tokens(c), rest = n_committed % page_tokens(c);
+    uint32_t full = n_committed / page_tokens(c), rest = n_committed % page_tokens(c);
+    if (c->config.content != KVK_CONTENT_NONE && full < s->n_committed / page_tokens(c)) {
+        link at = find_link(c, s, full);
+        if (rest > 0 && c->config.content == KVK_CONTENT_TOKENS && at.on == NODE_NONE)
+            at.before = CHAIN_BROKEN;
+        else if (rest > 0 && c->config.content == KVK_CONTENT_TOKENS)
+            memcpy(s->tail, prefix_row(&c->store.prefix, at.on), rest * sizeof *s->tail);
+        sequence_follow(c, s, at.before);
+    }
     s->n_committed = n_committed;
-    if (c->config.content == KVK_CONTENT_NONE || full == had / page_tokens(c))
-        return;
-    s->chain = full == 0 ? CHAIN_ROOT : content_of(c, s, full - 1);
-    if (full > 0 && s->chain == CONTENT_NONE)
-        s->chain = CHAIN_BROKEN;
-    if (rest == 0 || c->config.content != KVK_CONTENT_TOKENS)
-        return;
-    uint32_t node = content_of(c, s, full);
-    if (node == CONTENT_NONE)
-        s->chain = CHAIN_BROKEN;
-    else
-        memcpy(s->tail, prefix_row(&c->store.prefix, node), rest * sizeof *s->tail);
 }
 
 static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)

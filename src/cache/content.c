@@ -119,7 +119,7 @@ static void attach_node(kvk_cache *c, sequence *s, uint32_t node)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         uint32_t page = prefix_page(&c->store.prefix, node, g);
-        pool_ref(pool_of(c), page);
+        store_attach(&c->store, page);
         s->tables[g].pages[s->tables[g].n++] = page;
     }
 }
@@ -141,7 +141,7 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
         attach_node(c, s, l.node);
     pool_note_peak(pool_of(c));
     count_lookup(c, &l);
-    s->chain = l.node;
+    sequence_follow(c, s, l.node);
     s->n_tokens = s->n_committed = l.pages * page_tokens(c);
     return (int)s->n_tokens;
 }

@@ -27,12 +27,25 @@ uint64_t sequence_room(const kvk_cache *c, const sequence *s)
     return room < KVK_MAX_TOKENS ? room : KVK_MAX_TOKENS;
 }
 
+static uint32_t node_of(uint32_t chain)
+{
+    return chain == CHAIN_BROKEN ? NODE_NONE : chain;
+}
+
+void sequence_follow(kvk_cache *c, sequence *s, uint32_t chain)
+{
+    prefix_pin(&c->store.prefix, node_of(chain));
+    prefix_unpin(&c->store.prefix, node_of(s->chain));
+    s->chain = chain;
+}
+
 tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
 {
     if (s->n_tokens % page_tokens(c) == 0)
         return TAIL_NOTHING;
-    const page_record *g = &c->store.pool.pages[s->tables[group].pages[s->n_tokens / page_tokens(c)]];
-    if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open)
+    uint32_t page = s->tables[group].pages[s->n_tokens / page_tokens(c)];
+    const page_record *g = &c->store.pool.pages[page];
+    if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open || pool_is_pinned(&c->store.pool, page))
         return TAIL_COPY;
     return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
 }
@@ -153,6 +166,7 @@ static int seq_close(kvk_cache *c, kvk_seq seq)
     if (!s)
         return KVK_ESTALE;
     int gone = sequence_release(c, s, 0);
+    sequence_follow(c, s, CHAIN_ROOT);
     s->is_open = 0;
     c->counters.sequences--;
     if (s->generation < MAX_GENERATION) { /* else the slot retires: no handle may come back */
@@ -206,7 +220,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     child->scope = parent->scope;
     child->n_tokens = parent->n_tokens;
     child->n_committed = parent->n_committed;
-    child->chain = parent->chain;
+    sequence_follow(c, child, parent->chain);
     if (child->tail)
         memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
     share_pages(c, child, parent);

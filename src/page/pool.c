@@ -2,17 +2,31 @@
 
 #include "base/checked.h"
 
+#include <string.h>
+
 #define FIRST_CAP 1024u
 
-void pool_open(pool *p, memory *from, uint32_t n_pages)
+int pool_open(pool *p, memory *from, uint32_t n_pages, const reclaim_order *order)
 {
-    *p = (pool){.memory = from, .n_pages = n_pages, .cached = LIST_EMPTY, .limbo = LIST_EMPTY, .oldest_open = 1};
+    *p = (pool){.memory = from, .n_pages = n_pages, .order = order, .limbo = LIST_EMPTY, .oldest_open = 1};
+    p->reclaim_state = memory_take(from, order->state_bytes);
+    if (!p->reclaim_state)
+        return KVK_ENOMEM;
+    order->open(p);
+    return 0;
 }
 
 void pool_close(pool *p)
 {
+    if (!p->reclaim_state)
+        return;
+    if (p->order->close)
+        p->order->close(p);
+    memory_give(p->memory, p->reclaim_state, p->order->state_bytes);
     memory_give(p->memory, p->pages, p->cap * sizeof *p->pages);
     memory_give(p->memory, p->stack, p->stack_cap * sizeof *p->stack);
+    memory_give(p->memory, p->pins, p->pins_cap * sizeof *p->pins);
+    memory_give(p->memory, p->levels, p->levels_cap * sizeof *p->levels);
 }
 
 int pool_prepare(pool *p, uint32_t n)
@@ -22,12 +36,32 @@ int pool_prepare(pool *p, uint32_t n)
     need = max_u32(need, min_u32(FIRST_CAP, p->n_pages));
     if (memory_grow(p->memory, &p->stack, &p->stack_cap, need, sizeof *p->stack) < 0)
         return KVK_ENOMEM;
+    if (p->order->prepare && p->order->prepare(p, need) < 0)
+        return KVK_ENOMEM;
     return memory_grow(p->memory, &p->pages, &p->cap, need, sizeof *p->pages);
+}
+
+void pool_cache(pool *p, uint32_t id)
+{
+    p->n_cached++;
+    if (pool_is_pinned(p, id))
+        p->n_pinned++;
+    else
+        p->order->insert(p, id);
+}
+
+void pool_uncache(pool *p, uint32_t id)
+{
+    p->n_cached--;
+    if (pool_is_pinned(p, id))
+        p->n_pinned--;
+    else
+        p->order->remove(p, id);
 }
 
 void pool_take_cached(pool *p, uint32_t id)
 {
-    list_remove(&p->cached, pool_links(p), id);
+    pool_uncache(p, id);
     pool_begin_use(&p->pages[id]);
 }
 
@@ -36,7 +70,10 @@ void pool_ref(pool *p, uint32_t id)
     page_record *g = &p->pages[id];
     if (g->refs++ > 0)
         return;
-    list_remove(g->epoch >= p->oldest_open ? &p->limbo : &p->cached, pool_links(p), id);
+    if (g->epoch >= p->oldest_open)
+        list_remove(&p->limbo, pool_links(p), id);
+    else
+        pool_uncache(p, id);
     p->live_tokens += g->filled;
 }
 
@@ -45,7 +82,7 @@ void pool_set_content(pool *p, uint32_t id, uint32_t content)
     page_record *g = &p->pages[id];
     int cached = g->refs == 0 && g->epoch < p->oldest_open && g->content != CONTENT_NONE;
     if (cached)
-        list_remove(&p->cached, pool_links(p), id);
+        pool_uncache(p, id);
     g->content = content;
     if (cached)
         pool_settle(p, id);
@@ -73,11 +110,47 @@ uint32_t pool_drain(pool *p, uint64_t oldest_open)
     return gone;
 }
 
-void pool_pass_over(pool *p)
+static int is_cached(const pool *p, uint32_t id)
 {
-    uint32_t id = p->cached.head;
-    list_remove(&p->cached, pool_links(p), id);
-    list_push_tail(&p->cached, pool_links(p), id);
+    return pool_state(p, id) == KVK_PAGE_CACHED;
+}
+
+int pool_prepare_pins(pool *p)
+{
+    uint32_t had = p->pins_cap;
+    if (memory_grow(p->memory, &p->pins, &p->pins_cap, p->cap, sizeof *p->pins) < 0)
+        return KVK_ENOMEM;
+    memset(p->pins + had, 0, (p->pins_cap - had) * sizeof *p->pins);
+    return 0;
+}
+
+void pool_add_pins(pool *p, uint32_t id, int pins)
+{
+    int cached = is_cached(p, id);
+    if (cached)
+        pool_uncache(p, id);
+    p->pins[id] = (uint16_t)(p->pins[id] + pins);
+    if (cached)
+        pool_cache(p, id);
+}
+
+int pool_prepare_levels(pool *p)
+{
+    uint32_t had = p->levels_cap;
+    if (memory_grow(p->memory, &p->levels, &p->levels_cap, p->cap, sizeof *p->levels) < 0)
+        return KVK_ENOMEM;
+    memset(p->levels + had, KVK_RETAIN_DEFAULT, p->levels_cap - had);
+    return 0;
+}
+
+void pool_set_level(pool *p, uint32_t id, uint32_t level)
+{
+    int ordered = is_cached(p, id) && !pool_is_pinned(p, id);
+    if (ordered)
+        p->order->remove(p, id);
+    p->levels[id] = (uint8_t)level;
+    if (ordered)
+        p->order->insert(p, id);
 }
 
 int pool_state(const pool *p, uint32_t id)

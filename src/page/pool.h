@@ -3,7 +3,7 @@
  * A page is in exactly one state, told by its record:
  *     used    refs > 0                                 on no list, so nothing can choose it
  *     limbo   refs 0, epoch >= oldest_open             a batch in flight may read it; on the limbo list
- *     cached  refs 0, content known                    on the cached list, next victim at its head
+ *     cached  refs 0, content known                    held by the reclaim order, unless it is pinned
  *     free    refs 0, content CONTENT_NONE             on the free stack, or never taken yet (id >= unseen)
  * What is on no list is used: free + cached + limbo + used == n_pages (P1).
  *
@@ -13,9 +13,11 @@
 
 #include "base/list.h"
 #include "base/memory.h"
+#include "page/reclaim.h"
 
 #define PAGE_NONE UINT32_MAX
 #define CONTENT_NONE UINT32_MAX
+#define POOL_LEVELS 101u /* retention priorities 0 .. 100 */
 
 typedef struct page_record {
     list_link link;      /* of the one list it is on */
@@ -35,12 +37,19 @@ typedef struct pool {
     uint32_t unseen; /* the first page never taken; those from here on are free */
     uint32_t n_stacked;
     uint32_t peak_used;
-    list cached, limbo;
+    uint32_t n_cached, n_pinned; /* cached pages, and those of them that are pinned */
+    list limbo;
+    const reclaim_order *order;
+    void *reclaim_state;
+    uint16_t *pins;  /* [pins_cap] how often each page is pinned; nothing before the first pin */
+    uint8_t *levels; /* [levels_cap] retention priority; nothing before the first that is set */
+    uint32_t pins_cap, levels_cap;
     uint64_t oldest_open; /* epoch of the oldest batch in flight, or of the next one */
     uint64_t live_tokens; /* sum of `filled` over used pages */
 } pool;
 
-void pool_open(pool *p, memory *from, uint32_t n_pages);
+/* KVK_ENOMEM. */
+int pool_open(pool *p, memory *from, uint32_t n_pages, const reclaim_order *order);
 void pool_close(pool *p);
 
 /* Makes sure that `n` takes need no memory. O(pages) when it grows, amortised O(1). KVK_ENOMEM. */
@@ -63,8 +72,14 @@ void pool_set_filled(pool *p, uint32_t id, uint32_t filled);
  * how many. O(limbo). */
 uint32_t pool_drain(pool *p, uint64_t oldest_open);
 
-/* The head of the cached list goes to its end. */
-void pool_pass_over(pool *p);
+/* Adds or takes pins of a page, 0 .. UINT16_MAX in all. Room must have been made by pool_prepare_pins. */
+int pool_prepare_pins(pool *p);
+void pool_add_pins(pool *p, uint32_t id, int pins);
+
+/* Sets the retention priority of a page, which moves in the reclaim order with it. Room must have been made by
+ * pool_prepare_levels. */
+int pool_prepare_levels(pool *p);
+void pool_set_level(pool *p, uint32_t id, uint32_t level);
 
 static inline list_items pool_links(const pool *p)
 {
@@ -78,12 +93,22 @@ static inline uint32_t pool_free(const pool *p)
 
 static inline uint32_t pool_available(const pool *p)
 {
-    return pool_free(p) + p->cached.count;
+    return pool_free(p) + p->n_cached - p->n_pinned;
 }
 
 static inline uint32_t pool_used(const pool *p)
 {
-    return p->n_pages - pool_available(p) - p->limbo.count;
+    return p->n_pages - pool_free(p) - p->n_cached - p->limbo.count;
+}
+
+static inline int pool_is_pinned(const pool *p, uint32_t id)
+{
+    return id < p->pins_cap && p->pins[id] > 0;
+}
+
+static inline uint32_t pool_level(const pool *p, uint32_t id)
+{
+    return id < p->levels_cap ? p->levels[id] : KVK_RETAIN_DEFAULT;
 }
 
 /* To be called after pages came into use. */
@@ -116,13 +141,17 @@ static inline uint32_t pool_take_free(pool *p)
     return id;
 }
 
+/* A page that nobody refers to becomes cached, or is cached no more. */
+void pool_cache(pool *p, uint32_t id);
+void pool_uncache(pool *p, uint32_t id);
+
 /* A page that nobody refers to and no batch reads finds its place. */
 static inline void pool_settle(pool *p, uint32_t id)
 {
     if (p->pages[id].content == CONTENT_NONE)
         p->stack[p->n_stacked++] = id;
     else
-        list_push_tail(&p->cached, pool_links(p), id);
+        pool_cache(p, id);
 }
 
 /* One table entry less, of a sequence that batch `epoch` read last (0: none did). Returns 1 if nobody refers to the

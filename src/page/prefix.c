@@ -103,19 +103,27 @@ static uint32_t take_node(prefix *p)
     return id;
 }
 
+static list_items sibling_links(const prefix *p)
+{
+    return (list_items){&p->nodes->sibling, sizeof *p->nodes};
+}
+
 uint32_t prefix_add(prefix *p, const content *c)
 {
     XXH128_hash_t key = key_of(p, c);
     uint32_t id = take_node(p);
-    p->nodes[id] =
-        (prefix_node){.lo = key.low64, .hi = key.high64, .parent = c->parent, .next = chain_head(p, key.low64)};
+    p->nodes[id] = (prefix_node){.lo = key.low64,
+                                 .hi = key.high64,
+                                 .parent = c->parent,
+                                 .children = LIST_EMPTY,
+                                 .next = chain_head(p, key.low64)};
     p->scopes[id] = *c->scope;
     memcpy(p->rows + (size_t)id * p->row_bytes, c->row, p->row_bytes);
     for (uint32_t g = 0; g < p->n_groups; g++)
         p->copies[(size_t)id * p->n_groups + g] = LIST_EMPTY;
     map_set(&p->index, key.low64, id);
     if (c->parent != NODE_NONE)
-        p->nodes[c->parent].children++;
+        list_push_tail(&p->nodes[c->parent].children, sibling_links(p), id);
     p->n_live++;
     return id;
 }
@@ -150,14 +158,14 @@ static void unchain(prefix *p, uint32_t id)
 /* Lets a node go if nothing needs it, and then its ancestors likewise. */
 static void bury(prefix *p, uint32_t id)
 {
-    while (id != NODE_NONE && p->nodes[id].holders == 0 && p->nodes[id].children == 0) {
+    while (id != NODE_NONE && !prefix_is_live(p, id)) {
         uint32_t parent = p->nodes[id].parent;
         unchain(p, id);
+        if (parent != NODE_NONE)
+            list_remove(&p->nodes[parent].children, sibling_links(p), id);
         p->nodes[id].next = p->dead;
         p->dead = id;
         p->n_live--;
-        if (parent != NODE_NONE)
-            p->nodes[parent].children--;
         id = parent;
     }
 }
@@ -166,5 +174,19 @@ void prefix_drop(prefix *p, uint32_t id, uint32_t page)
 {
     list_remove(&p->copies[(size_t)id * p->n_groups + p->holders[page].group], holder_links(p), page);
     p->nodes[id].holders--;
+    bury(p, id);
+}
+
+void prefix_pin(prefix *p, uint32_t id)
+{
+    if (id != NODE_NONE)
+        p->nodes[id].pins++;
+}
+
+void prefix_unpin(prefix *p, uint32_t id)
+{
+    if (id == NODE_NONE)
+        return;
+    p->nodes[id].pins--;
     bury(p, id);
 }

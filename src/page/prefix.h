@@ -2,8 +2,8 @@
  *
  * A node is the content of one full page together with everything before it: its parent node, its row (the page's
  * tokens, or the caller's key) and, at the root, the scope (salt and adapter). Pages hold nodes: several pages may
- * hold the same one, a page holds at most one. A node lives while a page holds it or a child names it, so a parent
- * never dies before its child. A node's key is XXH3-128(parent's key, scope, row): the map from keys is only an
+ * hold the same one, a page holds at most one. A node lives while a page holds it, a child names it or a sequence goes
+ * on from it, so a parent never dies before its child. A node's key is XXH3-128(parent's key, scope, row): the map from keys is only an
  * index, and a hit is taken after parent, scope and row compared equal, so a collision costs time and nothing else.
  *
  * Every function is O(row) and none but prefix_prepare allocates. */
@@ -23,7 +23,9 @@ typedef struct scope {
 typedef struct prefix_node {
     uint64_t lo, hi;   /* its key */
     uint32_t parent;   /* NODE_NONE at the root */
-    uint32_t children; /* nodes that name it as parent */
+    uint32_t pins;     /* sequences that go on from it */
+    list children;     /* nodes that name it as parent, oldest first */
+    list_link sibling; /* among its parent's children */
     uint32_t holders;  /* pages that hold it, all groups */
     uint32_t next;     /* node with the same `lo`; of a dead node, the next dead one */
 } prefix_node;
@@ -72,6 +74,10 @@ uint32_t prefix_add(prefix *p, const content *c);
 /* A page of a group holds the node from now on; it must hold none. */
 void prefix_hold(prefix *p, uint32_t id, uint32_t group, uint32_t page_id);
 
+/* A sequence goes on from the node, or does so no more. NODE_NONE is ignored. */
+void prefix_pin(prefix *p, uint32_t id);
+void prefix_unpin(prefix *p, uint32_t id);
+
 /* A page holds its node no more. Nodes that neither a page nor a child needs any more go. Amortised O(1). */
 void prefix_drop(prefix *p, uint32_t id, uint32_t page_id);
 
@@ -84,7 +90,13 @@ static inline uint32_t prefix_page(const prefix *p, uint32_t id, uint32_t group)
 /* True if the page is the only copy, in its group, of content on which longer content hangs. */
 static inline int prefix_is_inner(const prefix *p, uint32_t id, uint32_t page)
 {
-    return p->nodes[id].children > 0 && p->copies[(size_t)id * p->n_groups + p->holders[page].group].count == 1;
+    return p->nodes[id].children.count > 0 && p->copies[(size_t)id * p->n_groups + p->holders[page].group].count == 1;
+}
+
+static inline int prefix_is_live(const prefix *p, uint32_t id)
+{
+    const prefix_node *n = &p->nodes[id];
+    return n->holders > 0 || n->children.count > 0 || n->pins > 0;
 }
 
 static inline const void *prefix_row(const prefix *p, uint32_t id)

@@ -1,32 +1,63 @@
 #include "page/store.h"
 
-/* The cached page due next: the first that is no inner page, or just the first if all are (their descendants are in
- * limbo). Sequences release tail first, so a leaf normally stands before its parents and nothing is passed over. */
+static int may_go(const store *s, uint32_t page)
+{
+    return pool_state(&s->pool, page) == KVK_PAGE_CACHED && !pool_is_pinned(&s->pool, page);
+}
+
+/* The first reclaimable page, in a group, that holds a child of the node, or PAGE_NONE. */
+static uint32_t child_page(const store *s, uint32_t node, uint32_t group)
+{
+    const prefix *x = &s->prefix;
+    for (uint32_t child = x->nodes[node].children.head; child != NODE_NONE; child = x->nodes[child].sibling.next)
+        for (uint32_t page = prefix_page(x, child, group); page != PAGE_NONE; page = x->holders[page].link.next)
+            if (may_go(s, page))
+                return page;
+    return PAGE_NONE;
+}
+
+/* The cached page due next: the order's first, or a leaf below it where longer cached content hangs on it. Sequences
+ * release tail first, so by age a leaf stands before its parents and nothing is walked. */
 static uint32_t next_victim(store *s)
 {
-    for (uint32_t left = s->pool.cached.count; left > 0; left--) {
-        uint32_t id = s->pool.cached.head;
-        if (!prefix_is_inner(&s->prefix, s->pool.pages[id].content, id))
-            return id;
-        pool_pass_over(&s->pool);
+    uint32_t page = s->pool.order->first(&s->pool), below = page;
+    while (below != PAGE_NONE) {
+        uint32_t node = s->pool.pages[below].content;
+        page = below;
+        below =
+            prefix_is_inner(&s->prefix, node, page) ? child_page(s, node, s->prefix.holders[page].group) : PAGE_NONE;
     }
-    return s->pool.cached.head;
+    return page;
 }
 
 uint32_t store_reclaim(store *s)
 {
-    uint32_t id = next_victim(s);
-    prefix_drop(&s->prefix, s->pool.pages[id].content, id);
-    s->pool.pages[id].content = CONTENT_NONE;
-    pool_take_cached(&s->pool, id);
+    uint32_t page = next_victim(s), node = s->pool.pages[page].content;
+    uint64_t key = s->prefix.nodes[node].lo;
+    pool_take_cached(&s->pool, page);
+    s->pool.pages[page].content = CONTENT_NONE;
+    if (s->pool.order->reclaimed)
+        s->pool.order->reclaimed(&s->pool, page, key);
+    prefix_drop(&s->prefix, node, page);
     s->reclaimed++;
-    return id;
+    return page;
 }
 
 void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node)
 {
     prefix_hold(&s->prefix, node, group, page);
+    if (page < s->pool.levels_cap)
+        s->pool.levels[page] = KVK_RETAIN_DEFAULT;
+    if (s->pool.order->published)
+        s->pool.order->published(&s->pool, page, s->prefix.nodes[node].lo);
     pool_set_content(&s->pool, page, node);
+}
+
+void store_attach(store *s, uint32_t page)
+{
+    if (s->pool.order->attached)
+        s->pool.order->attached(&s->pool, page);
+    pool_ref(&s->pool, page);
 }
 
 void store_withdraw(store *s, uint32_t page)
@@ -37,8 +68,9 @@ void store_withdraw(store *s, uint32_t page)
 
 uint32_t store_forget_cached(store *s)
 {
-    uint32_t n = s->pool.cached.count;
-    while (s->pool.cached.count > 0)
-        store_withdraw(s, s->pool.cached.head);
+    uint32_t n = s->pool.n_cached;
+    for (uint32_t page = 0; page < s->pool.unseen && s->pool.n_cached > 0; page++)
+        if (pool_state(&s->pool, page) == KVK_PAGE_CACHED)
+            store_withdraw(s, page);
     return n;
 }

@@ -25,10 +25,13 @@ static inline uint32_t store_take(store *s)
 /* A page can be found by its node from now on. */
 void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node);
 
+/* A prefix hit takes a page into use. */
+void store_attach(store *s, uint32_t page);
+
 /* A page can be found no more. One that nobody refers to becomes free. */
 void store_withdraw(store *s, uint32_t page);
 
-/* Withdraws all cached pages. O(cached). Returns how many. */
+/* Withdraws all cached pages, by ascending id; none may be pinned. O(pages taken). Returns how many. */
 uint32_t store_forget_cached(store *s);
 
 #endif

@@ -35,9 +35,13 @@ typedef struct {
     enum kvk_page_state state;
     uint32_t group; /* of the last owner */
     uint32_t refs, generation, n_tokens;
-    uint64_t last_batch;   /* that may read it */
-    uint64_t published_at; /* when its content became findable; 0: it is not */
-    twin_text content;     /* from the sequence's first token on */
+    uint64_t last_batch;       /* that may read it */
+    uint64_t published_at;     /* when its content became findable; 0: it is not */
+    uint32_t uses;             /* attached since then */
+    bool in_main;              /* S3-FIFO: in the main queue */
+    uint64_t queued_at;        /* S3-FIFO: when it entered its queue */
+    twin_text content;         /* from the sequence's first token on */
+    uint64_t born[TWIN_PAGES]; /* when the content of each length became known, all pages of it taken together */
 } twin_page;
 
 /* Page ids in order. */
@@ -81,7 +85,12 @@ typedef struct {
     uint32_t n_touched; /* pages below were taken at least once */
     twin_seq seqs[TWIN_SEQS];
     twin_batch batches[TWIN_BATCHES];
-    uint64_t n_planned, n_published;
+    uint64_t n_planned, n_published, n_born, n_queued;
+    struct {
+        twin_text content;
+        bool counts;
+    } gone[TWIN_PAGES]; /* S3-FIFO: left the small queue, oldest first */
+    uint32_t n_gone;
     kvk_move moves[TWIN_MOVES];
     uint32_t n_moves;
     kvk_stats totals; /* the fields that only grow */
@@ -134,6 +143,11 @@ int twin_leave_limbo(twin *t);
 uint32_t twin_pages_for(const twin *t, uint32_t n_tokens);
 uint32_t twin_unit(const twin *t);
 void twin_queue_move(twin *t, kvk_move move);
+
+/* The reclaim order. */
+uint32_t twin_due(twin *t);
+void twin_note_published(twin *t, twin_page *page);
+void twin_note_reclaimed(twin *t, const twin_page *page);
 
 /* Sets a sequence's length. Places of a page count as filled until the one sequence that may write it says otherwise.
  * */

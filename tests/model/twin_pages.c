@@ -64,19 +64,34 @@ static bool is_inner(const twin *t, const twin_page *page)
     return longer;
 }
 
-/* The least recently cached page that is no inner one; the inner ones before it move to the other end. */
+/* The cached page of the content that follows, by one page, on this one: of the oldest content its oldest copy. */
+static uint32_t follower(const twin *t, const twin_page *page)
+{
+    uint32_t best = TWIN_PAGES, index = page->content.n_bytes / twin_unit(t);
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        const twin_page *p = &t->pages[i], *b = &t->pages[best % TWIN_PAGES];
+        bool follows = p->state == KVK_PAGE_CACHED && p->group == page->group &&
+                       p->content.n_bytes == page->content.n_bytes + twin_unit(t) &&
+                       twin_starts_with(&p->content, &page->content);
+        if (follows && (best == TWIN_PAGES || p->born[index] < b->born[index] ||
+                        (p->born[index] == b->born[index] && p->published_at < b->published_at)))
+            best = i;
+    }
+    return best;
+}
+
+/* The least recently cached page, or a cached leaf of the content that hangs on it. */
 static uint32_t reclaim(twin *t)
 {
-    uint32_t tries = t->cached.n;
-    for (;;) {
-        uint32_t page = t->cached.ids[0];
-        remove_at(&t->cached, 0);
-        if (tries-- == 0 || !is_inner(t, &t->pages[page])) {
-            t->totals.pages_reclaimed++;
-            return page;
-        }
-        push(&t->cached, page);
+    uint32_t page = twin_due(t), next = page;
+    while (next != TWIN_PAGES) {
+        page = next;
+        next = is_inner(t, &t->pages[page]) ? follower(t, &t->pages[page]) : TWIN_PAGES;
     }
+    remove_page(&t->cached, page);
+    twin_note_reclaimed(t, &t->pages[page]);
+    t->totals.pages_reclaimed++;
+    return page;
 }
 
 static uint32_t next_page(twin *t)
@@ -186,9 +201,11 @@ int twin_reset(twin *t, uint32_t *in_use)
     if (*in_use)
         return KVK_EBUSY;
     int n = (int)t->cached.n;
-    for (uint32_t i = 0; i < t->cached.n; i++) {
-        t->pages[t->cached.ids[i]].published_at = 0;
-        settle(t, t->cached.ids[i]);
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        if (t->pages[i].state != KVK_PAGE_CACHED)
+            continue;
+        t->pages[i].published_at = 0;
+        settle(t, i);
     }
     t->cached.n = 0;
     return n;

@@ -93,14 +93,38 @@ int twin_attach(twin *t, kvk_seq handle, const kvk_text *prompt)
     s->text.n_bytes = s->n_pages * twin_unit(t);
     s->mute = false;
     for (uint32_t i = 0; i < s->n_pages; i++) {
-        for (uint32_t g = 0; g < t->config.n_groups; g++)
+        for (uint32_t g = 0; g < t->config.n_groups; g++) {
+            t->pages[s->table[g][i]].uses++;
             twin_share(t, s->table[g][i]);
+        }
     }
     t->totals.prefix_queries += prompt->n_tokens;
     t->totals.prefix_page_queries += most_pages(t, prompt);
     t->totals.prefix_hits += s->n_tokens;
     t->totals.prefix_page_hits += s->n_pages;
     return (int)s->n_tokens;
+}
+
+/* When a content became known: it is while some page holds it or something longer. */
+static uint64_t birth(twin *t, const twin_text *content, uint32_t index)
+{
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        if (t->pages[i].published_at && twin_starts_with(&t->pages[i].content, content))
+            return t->pages[i].born[index];
+    }
+    return ++t->n_born;
+}
+
+static void name_page(twin *t, twin_page *page, const twin_text *content, uint32_t index)
+{
+    twin_text head = *content;
+    for (uint32_t i = 0; i <= index; i++) {
+        head.n_bytes = (i + 1) * twin_unit(t);
+        page->born[i] = birth(t, &head, i);
+    }
+    page->content = *content;
+    page->published_at = ++t->n_published;
+    twin_note_published(t, page);
 }
 
 /* Makes page `index` of a sequence findable, or finds that another sequence named it differently. */
@@ -113,8 +137,7 @@ static void publish(twin *t, twin_seq *s, uint32_t index)
         if (page->published_at) {
             s->mute = page->content.n_bytes != content.n_bytes || !twin_starts_with(&content, &page->content);
         } else {
-            page->content = content;
-            page->published_at = ++t->n_published;
+            name_page(t, page, &content, index);
         }
     }
 }

@@ -36,8 +36,8 @@ static _Noreturn void give_up(const world *w)
 {
     const kvk_config *c = &w->twin.config;
     printf("  at op %llu, seed %llu: %s\n", (unsigned long long)w->n_ops, (unsigned long long)w->seed, w->what);
-    printf("  page_tokens %u, pages %u, groups %u, watermark %u, content %u, zero_fill %u, letters %u\n",
-           c->page_tokens, c->n_pages, c->n_groups, c->watermark, c->content, c->zero_fill, w->n_letters);
+    printf("  page_tokens %u, pages %u, groups %u, watermark %u, content %u, zero_fill %u, reclaim %u, letters %u\n",
+           c->page_tokens, c->n_pages, c->n_groups, c->watermark, c->content, c->zero_fill, c->reclaim, w->n_letters);
     exit(1);
 }
 
@@ -98,6 +98,7 @@ static kvk_config random_config(world *w)
     c.watermark = world_random(w, 4);
     c.content = world_one_in(w, 8) ? KVK_CONTENT_NONE : KVK_CONTENT_TOKENS + world_random(w, 2);
     c.zero_fill = world_one_in(w, 3);
+    c.reclaim = world_one_in(w, 2) ? KVK_RECLAIM_LRU : world_random(w, 4);
     c.hash_seed = next_random(&w->random);
     c.allocator = w->fail_allocations || !world_one_in(w, 4) ? &w->allocator : NULL;
     return c;
@@ -136,7 +137,7 @@ void world_open(world *w)
         rc = kvk_cache_open(&config, &w->cache);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_cache_open", 0, rc);
-    if (world_one_in(w, 3))
+    if (config.reclaim != KVK_RECLAIM_S3FIFO && world_one_in(w, 3)) /* that one tells contents by their key alone */
         world_collide(w->cache, world_random(w, 4));
     w->recorded = world_one_in(w, 8);
     if (w->recorded)

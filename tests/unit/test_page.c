@@ -14,7 +14,7 @@ static void open_store(uint32_t n_pages, uint32_t n_groups)
 {
     ck_assert_int_eq(memory_open(&mem, NULL), 0);
     memset(&st, 0, sizeof st);
-    pool_open(&st.pool, &mem, n_pages);
+    ck_assert_int_eq(pool_open(&st.pool, &mem, n_pages, &reclaim_lru), 0);
     ck_assert_int_eq(prefix_open(&st.prefix, &mem, sizeof(uint32_t), n_groups, 0), 0);
     ck_assert_int_eq(pool_prepare(&st.pool, n_pages), 0);
     ck_assert_int_eq(prefix_prepare(&st.prefix, n_pages, n_pages), 0);
@@ -67,7 +67,7 @@ START_TEST(cached_pages_are_taken_after_free_ones_and_lose_their_content)
     uint32_t page = store_take(&st);
     publish(page, NODE_NONE, 'a');
     pool_unref(&st.pool, page, 0);
-    ck_assert_uint_eq(st.pool.cached.count, 1);
+    ck_assert_uint_eq(st.pool.n_cached, 1);
     ck_assert_uint_eq(store_take(&st), 1);
     ck_assert_uint_eq(store_take(&st), page);
     ck_assert_uint_eq(find(NODE_NONE, 'a'), NODE_NONE);
@@ -198,7 +198,7 @@ START_TEST(records_grow_with_the_pages_taken_only)
 {
     ck_assert_int_eq(memory_open(&mem, NULL), 0);
     memset(&st, 0, sizeof st);
-    pool_open(&st.pool, &mem, KVK_MAX_PAGES);
+    ck_assert_int_eq(pool_open(&st.pool, &mem, KVK_MAX_PAGES, &reclaim_lru), 0);
     ck_assert_int_eq(pool_prepare(&st.pool, 10), 0);
     ck_assert_uint_lt(mem.bytes, 1u << 20);
     uint32_t first = store_take(&st);

@@ -43,9 +43,10 @@ static void *open_pool(const bench_case *me)
         free(s);
         return NULL;
     }
-    pool_open(&s->store.pool, &s->memory, POOL_PAGES);
-    if (pool_prepare(&s->store.pool, POOL_PAGES) == 0)
+    if (pool_open(&s->store.pool, &s->memory, POOL_PAGES, &reclaim_lru) == 0 &&
+        pool_prepare(&s->store.pool, POOL_PAGES) == 0)
         return s;
+    pool_close(&s->store.pool);
     memory_close(&s->memory);
     free(s);
     return NULL;
