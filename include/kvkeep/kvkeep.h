@@ -201,7 +201,7 @@ KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *pro
 /* The tokens that attach would find for a sequence opened with `params`, changing nothing. KVK_EINVAL. */
 KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
 
-/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used or in limbo. `in_use`
+/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned or in limbo. `in_use`
  * (may be NULL) gets how many are. O(pages). Returns the pages freed. */
 KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
 
@@ -242,6 +242,34 @@ KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
 /* Shortens the sequence to its first `n_tokens` tokens and gives back every page past them, pages reserved ahead too.
  * Returns the pages that no sequence refers to any more. KVK_ESTALE, KVK_EINVAL if the sequence is shorter. */
 KVK_API int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
+
+/* ---- Under pressure ------------------------------------------------------------------------------------------ */
+
+/* Pins the full pages within the sequence's first `n_tokens` tokens, in all groups: when nobody refers to them any
+ * more they stay cached and are never reclaimed, until unpinned as often as pinned (through any sequence that holds
+ * them: attach, then unpin). Only findable pages can be pinned. Returns the pages pinned. KVK_ESTALE, KVK_EINVAL
+ * (more tokens than committed; more than 65,535 pins; unpinning what is not pinned), KVK_ESTATE (a page is not
+ * findable). */
+KVK_API int kvk_pin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
+KVK_API int kvk_unpin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
+
+#define KVK_MAX_RETENTIONS 16u
+
+/* How long a range of a sequence's tokens is worth keeping after it is released: cached pages of lower priority are
+ * reclaimed first. A page has the priority of the first range that holds its first token. */
+typedef struct kvk_retention {
+    uint32_t begin, end; /* tokens begin .. end-1; end UINT32_MAX: to the end of the sequence */
+    uint32_t priority;   /* 0 .. 100 */
+    uint32_t reserved;
+    uint64_t duration_ms; /* after its release the page falls back to the default; 0: never */
+} kvk_retention;
+
+/* Sets the ranges of a sequence (copied; at most 16; n 0: none); they take effect when its pages are released, so the
+ * last sequence to release a page decides. KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM. */
+KVK_API int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *ranges, uint32_t n);
+
+/* Tells the time, for durations; it must not go back. Starts at 0. KVK_EINVAL. */
+KVK_API int kvk_set_time(kvk_cache *cache, uint64_t now_ms);
 
 /* ---- Batches ------------------------------------------------------------------------------------------------- */
 
@@ -358,8 +386,10 @@ typedef struct kvk_stats {
     uint64_t prefix_page_queries, prefix_page_hits; /* the same in whole pages of one group */
     uint64_t memory_bytes, peak_memory_bytes;       /* host memory held */
     uint64_t memory_allocations;                    /* made since open */
-    double usage_pages;                             /* pages_used / n_pages */
-    double usage_tokens;                            /* live_tokens / (n_pages * page_tokens) */
+    uint32_t pages_pinned;                          /* cached pages that are pinned: not reclaimable */
+    uint32_t reserved;
+    double usage_pages;  /* pages_used / n_pages */
+    double usage_tokens; /* live_tokens / (n_pages * page_tokens) */
 } kvk_stats;
 
 /* O(1). KVK_EINVAL. */

@@ -81,6 +81,7 @@ int kvk_cache_open(const kvk_config *config, kvk_cache **out)
     }
     *c = (kvk_cache){.memory = from, .config = used, .closed = LIST_NONE, .next_epoch = 1};
     c->config.allocator = NULL;
+    heap_open(&c->deadlines, &c->memory);
     if (open_parts(c) < 0) {
         kvk_cache_close(c);
         return KVK_ENOMEM;
@@ -96,6 +97,8 @@ static void close_sequences(kvk_cache *c)
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             memory_give(&c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
         memory_give(&c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
+        if (s->retentions)
+            memory_give(&c->memory, s->retentions, KVK_MAX_RETENTIONS * sizeof *s->retentions);
         if (s->tail)
             memory_give(&c->memory, s->tail, page_tokens(c) * sizeof *s->tail);
     }
@@ -117,6 +120,7 @@ void kvk_cache_close(kvk_cache *cache)
     close_sequences(cache);
     close_batches(cache);
     memory_give(&cache->memory, cache->moves.moves, cache->moves.cap * sizeof *cache->moves.moves);
+    heap_close(&cache->deadlines);
     memory_give(&cache->memory, cache->replaced, cache->config.n_groups * sizeof *cache->replaced);
     memory_give(&cache->memory, cache->seen, cache->seen_cap * sizeof *cache->seen);
     prefix_close(&cache->store.prefix);
@@ -139,6 +143,7 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .page_tokens = page_tokens(c),
                        .pages_free = pool_free(p),
                        .pages_cached = p->n_cached,
+                       .pages_pinned = p->n_pinned,
                        .pages_limbo = p->limbo.count,
                        .pages_used = pool_used(p),
                        .sequences = n->sequences,

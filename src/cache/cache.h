@@ -2,6 +2,7 @@
 #ifndef KVK_CACHE_CACHE_H
 #define KVK_CACHE_CACHE_H
 
+#include "base/heap.h"
 #include "page/store.h"
 #include "page/table.h"
 
@@ -20,11 +21,13 @@ typedef struct sequence {
     uint32_t n_committed; /* named; <= n_tokens */
     uint32_t chain;       /* node of the last full page named (pinned), CHAIN_ROOT or CHAIN_BROKEN */
     uint32_t n_in_flight;
-    uint64_t last_epoch; /* of the last batch planned with it; 0 never */
-    uint64_t cut_epoch;  /* batches up to this one were planned before it was last shortened */
-    uint64_t plan_mark;  /* the last plan that looked at it, to see doubles */
-    uint32_t *tail;      /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */
-    table *tables;       /* [n_groups] */
+    uint64_t last_epoch;       /* of the last batch planned with it; 0 never */
+    uint64_t cut_epoch;        /* batches up to this one were planned before it was last shortened */
+    uint64_t plan_mark;        /* the last plan that looked at it, to see doubles */
+    kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
+    uint32_t n_retentions;
+    uint32_t *tail; /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */
+    table *tables;  /* [n_groups] */
 } sequence;
 
 /* A batch in flight, and what was planned for each of its entries. */
@@ -69,6 +72,9 @@ struct kvk_cache {
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
     counters counters;
+    int retaining;  /* a retention was set: levels and deadlines cover all pages */
+    heap deadlines; /* page ids by when their priority falls back to the default */
+    uint64_t now_ms;
     recorder *recorder; /* NULL: off */
 };
 
@@ -103,6 +109,14 @@ int sequence_is_writable(const kvk_cache *c, const sequence *s);
 
 /* Tokens that the tables have room for. */
 uint64_t sequence_room(const kvk_cache *c, const sequence *s);
+
+/* ---- retention (retain.c) */
+
+/* Makes room for the levels and deadlines of all pages, if any sequence has retentions. KVK_ENOMEM. */
+int retain_prepare(kvk_cache *c);
+
+/* Gives page i of a sequence that releases it the priority of the range that holds its first token, if one does. */
+void retain_page(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 
 /* ---- content (content.c) */
 

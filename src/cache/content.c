@@ -158,7 +158,7 @@ int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt)
 
 static int reset(kvk_cache *c, uint32_t *in_use)
 {
-    *in_use = pool_used(&c->store.pool) + c->store.pool.limbo.count;
+    *in_use = pool_used(&c->store.pool) + c->store.pool.limbo.count + c->store.pool.n_pinned;
     return *in_use ? KVK_EBUSY : (int)store_forget_cached(&c->store);
 }
 

@@ -53,7 +53,7 @@ static int prepare_growth(kvk_cache *c, sequence *s, const growth *g)
     for (uint32_t i = 0; i < c->config.n_groups; i++)
         if (memory_grow(&c->memory, &s->tables[i].pages, &s->tables[i].cap, g->pages, sizeof(uint32_t)) < 0)
             return KVK_ENOMEM;
-    if (pool_prepare(pool_of(c), (uint32_t)g->need) < 0)
+    if (pool_prepare(pool_of(c), (uint32_t)g->need) < 0 || retain_prepare(c) < 0)
         return KVK_ENOMEM;
     return moves_prepare(c, g->copies + (c->config.zero_fill ? (uint32_t)g->need : 0));
 }

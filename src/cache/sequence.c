@@ -58,12 +58,20 @@ int sequence_is_writable(const kvk_cache *c, const sequence *s)
     return 1;
 }
 
+static int release_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i)
+{
+    uint32_t page = s->tables[group].pages[i];
+    if (s->n_retentions)
+        retain_page(c, s, i, page);
+    return pool_unref(pool_of(c), page, s->last_epoch);
+}
+
 int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
 {
     int gone = 0;
     for (uint32_t i = s->tables[0].n; i-- > keep;)
         for (uint32_t g = 0; g < c->config.n_groups; g++)
-            gone += pool_unref(pool_of(c), s->tables[g].pages[i], s->last_epoch);
+            gone += release_page(c, s, g, i);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         s->tables[g].n = min_u32(s->tables[g].n, keep);
     return gone;
@@ -121,8 +129,12 @@ static sequence *closed_slot(kvk_cache *c)
 static void open_slot(kvk_cache *c, sequence *s)
 {
     c->closed = s->next_closed;
-    *s = (sequence){
-        .generation = s->generation + 1, .is_open = 1, .chain = CHAIN_ROOT, .tail = s->tail, .tables = s->tables};
+    *s = (sequence){.generation = s->generation + 1,
+                    .is_open = 1,
+                    .chain = CHAIN_ROOT,
+                    .tail = s->tail,
+                    .tables = s->tables,
+                    .retentions = s->retentions};
     c->counters.peak_sequences = max_u32(c->counters.peak_sequences, ++c->counters.sequences);
 }
 
