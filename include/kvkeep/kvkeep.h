@@ -93,6 +93,14 @@ typedef enum kvk_content {
 #define KVK_MAX_GROUPS 1024u
 #define KVK_MAX_TOKENS 2147483647u /* of one sequence */
 
+/* A group of layers that share one block table. */
+typedef struct kvk_group {
+    uint32_t
+        window; /* 0: every token attends to all before it. W: to the last W, itself included (sliding window); pages
+                        that no later token can attend to are let go by kvk_commit */
+    uint32_t reserved;
+} kvk_group;
+
 /* Which cached page is reclaimed first, among those of the lowest retention priority. A leaf always goes before the
  * pages it hangs on. */
 typedef enum kvk_reclaim {
@@ -105,18 +113,20 @@ typedef enum kvk_reclaim {
 #define KVK_RETAIN_DEFAULT 35u /* retention priority, 0 .. 100 (TensorRT-LLM's scale and default) */
 
 typedef struct kvk_config {
-    uint32_t size;         /* sizeof(kvk_config) */
-    uint32_t page_tokens;  /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
-    uint32_t n_pages;      /* 1 .. KVK_MAX_PAGES; required */
-    uint32_t n_groups;     /* 1 .. KVK_MAX_GROUPS; default 1 */
-    uint32_t watermark;    /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
-    uint32_t content;      /* a kvk_content; default KVK_CONTENT_TOKENS */
-    uint32_t zero_fill;    /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
-    uint32_t reserved;     /* 0 */
-    uint32_t reclaim;      /* a kvk_reclaim; default KVK_RECLAIM_LRU */
-    uint32_t reserved2;    /* 0 */
-    uint64_t hash_seed;    /* of the content index; never changes a result, a random one defeats chosen collisions */
-    uint64_t memory_limit; /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
+    uint32_t size;        /* sizeof(kvk_config) */
+    uint32_t page_tokens; /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
+    uint32_t n_pages;     /* 1 .. KVK_MAX_PAGES; required */
+    uint32_t n_groups;    /* 1 .. KVK_MAX_GROUPS; default 1 */
+    uint32_t watermark;   /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
+    uint32_t content;     /* a kvk_content; default KVK_CONTENT_TOKENS */
+    uint32_t zero_fill;   /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
+    uint32_t reserved;    /* 0 */
+    uint32_t reclaim;     /* a kvk_reclaim; default KVK_RECLAIM_LRU */
+    uint32_t
+        host_pages;     /* of the pool in host memory that sequences are swapped to; default 0, at most KVK_MAX_PAGES */
+    uint64_t hash_seed; /* of the content index; never changes a result, a random one defeats chosen collisions */
+    uint64_t memory_limit;          /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
+    const kvk_group *groups;        /* [n_groups], copied; NULL: no group has a window */
     const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
 } kvk_config;
 
@@ -154,7 +164,7 @@ typedef struct kvk_seq_info {
     int32_t priority;
     uint32_t n_tokens;    /* tokens whose K/V are computed, or planned in a batch in flight */
     uint32_t n_committed; /* of these, tokens named by attach or commit */
-    uint32_t n_pages;     /* pages in each group's table, those reserved ahead included */
+    uint32_t n_pages;     /* entries of its longest table, those reserved ahead included */
     uint32_t n_in_flight; /* batches in flight that hold it */
 } kvk_seq_info;
 
@@ -181,6 +191,10 @@ KVK_API int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *
  * KVK_ESPACE. With cap 0 and pages NULL it only returns the length. */
 KVK_API int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap);
 
+/* The position of the first token that the table of a group still holds: 0, or more in a group with a window. KVK_ESTALE,
+ * KVK_EINVAL. */
+KVK_API int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group);
+
 /* ---- Prefix cache -------------------------------------------------------------------------------------------- */
 
 /* Tokens and what names them. KVK_CONTENT_TOKENS: tokens[n_tokens]. KVK_CONTENT_KEYS: keys[n_keys], one per page that
@@ -193,7 +207,8 @@ typedef struct kvk_text {
 } kvk_text;
 
 /* Gives an empty sequence the longest cached prefix of `prompt`, in whole pages, leaving at least the last token to
- * compute. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared equal.
+ * compute. A group with a window needs only the pages that the next token attends to; the hit is the longest that all
+ * groups can serve. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared equal.
  * Returns the tokens attached (a multiple of page_tokens). Pages attached are used, so they cannot be reclaimed.
  * O(prompt). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
 KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt);
@@ -235,12 +250,14 @@ KVK_API int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_ef
 /* Names the next text->n_tokens tokens of the sequence; their K/V must be in place before anybody who finds them
  * reads (commit after kvk_batch_end, or before it if all reads come later on the same stream). Each page that becomes
  * full becomes findable. Equal content in several pages is fine. Tokens beyond n_tokens lengthen the sequence (an
- * engine without batches); the room must be reserved. Returns how many pages of each group became full. O(tokens).
+ * engine without batches); the room must be reserved. In groups with a window the pages go that no
+ * later token attends to. Returns how many pages of each group became full. O(tokens).
  * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE without room. */
 KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
 
 /* Shortens the sequence to its first `n_tokens` tokens and gives back every page past them, pages reserved ahead too.
- * Returns the pages that no sequence refers to any more. KVK_ESTALE, KVK_EINVAL if the sequence is shorter. */
+ * Returns the pages that no sequence refers to any more. KVK_ESTALE, KVK_EINVAL if the sequence is shorter,
+ * KVK_ESTATE if a group with a window has let pages go that the next token would attend to. */
 KVK_API int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
 
 /* ---- Under pressure ------------------------------------------------------------------------------------------ */

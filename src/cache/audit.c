@@ -89,7 +89,7 @@ static void check_free_stack(audit *a)
 static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t i)
 {
     const pool *p = &a->c->store.pool;
-    uint32_t id = s->tables[g].pages[i];
+    uint32_t id = *table_at(&s->tables[g], i);
     uint64_t before = (uint64_t)i * page_tokens(a->c);
     if (id >= p->unseen) {
         violated(a, "T1", "group %u entry %u names page %u, never taken", g, i, id);
@@ -103,30 +103,31 @@ static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t i)
                "page %u holds fewer tokens than its sequence", id);
 }
 
-/* The full named pages of a sequence form one chain of nodes, its `chain` at the end. */
+/* The full named pages of a sequence are found by the nodes of one chain, its `chain` the last. */
 static void check_chain(audit *a, const sequence *s, uint32_t g)
 {
     const kvk_cache *c = a->c;
-    uint32_t parent = CHAIN_ROOT;
+    uint32_t node = s->chain, i = s->n_committed / page_tokens(c);
     if (c->config.content == KVK_CONTENT_NONE || s->chain == CHAIN_BROKEN)
         return;
-    for (uint32_t i = 0; i < s->n_committed / page_tokens(c); i++) {
-        uint32_t node = c->store.pool.pages[s->tables[g].pages[i]].content;
-        if (node == CONTENT_NONE || c->store.prefix.nodes[node].parent != parent) {
-            violated(a, "C4", "group %u entry %u does not continue its chain", g, i);
-            return;
-        }
-        parent = node;
+    for (; i > 0 && node != NODE_NONE; node = c->store.prefix.nodes[node].parent) {
+        i--;
+        if (table_holds(&s->tables[g], i))
+            EXPECT(a, "C4", c->store.pool.pages[*table_at(&s->tables[g], i)].content == node,
+                   "group %u entry %u is not found by its chain", g, i);
     }
-    EXPECT(a, "C4", s->chain == parent, "a sequence's chain does not end at its last full page");
+    EXPECT(a, "C4", i == 0 && node == CHAIN_ROOT, "a sequence's chain has another length than its full pages");
 }
 
 static void check_sequence(audit *a, const sequence *s)
 {
     for (uint32_t g = 0; g < a->c->config.n_groups; g++) {
-        EXPECT(a, "T1", s->tables[g].n == s->tables[0].n && s->tables[g].n <= s->tables[g].cap,
-               "group %u has %u entries, group 0 %u", g, s->tables[g].n, s->tables[0].n);
-        for (uint32_t i = 0; i < s->tables[g].n; i++)
+        const table *t = &s->tables[g];
+        EXPECT(a, "T1", table_end(t) == table_end(&s->tables[0]) && t->n <= t->cap,
+               "group %u ends at entry %u, group 0 at %u", g, table_end(t), table_end(&s->tables[0]));
+        EXPECT(a, "T5", t->first <= sequence_needs_from(a->c, g, s->n_committed), "group %u begins at entry %u", g,
+               t->first);
+        for (uint32_t i = t->first; i < table_end(t); i++)
             check_entry(a, s, g, i);
         if (s->n_committed <= sequence_room(a->c, s))
             check_chain(a, s, g);

@@ -11,6 +11,15 @@ void kvk_plan_init(kvk_plan *plan)
     *plan = (kvk_plan){.size = sizeof *plan, .form = KVK_PLAN_CSR, .index_bits = 32};
 }
 
+/* The lowest first entry of its tables: no group lists more pages than those from there on. */
+static uint32_t least_first(const kvk_cache *c, const sequence *s)
+{
+    uint32_t least = s->tables[0].first;
+    for (uint32_t g = 1; g < c->config.n_groups && least > 0; g++)
+        least = min_u32(least, s->tables[g].first);
+    return least;
+}
+
 /* What one entry asks for; adds it to the plan's needs. */
 static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
 {
@@ -20,7 +29,7 @@ static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
     if (s->plan_mark == c->plans)
         return KVK_EINVAL;
     s->plan_mark = c->plans;
-    uint64_t end = (uint64_t)s->n_tokens + e->n_query, pages = ceil_div(end, page_tokens(c));
+    uint64_t end = (uint64_t)s->n_tokens + e->n_query, pages = ceil_div(end, page_tokens(c)) - least_first(c, s);
     if (end > sequence_room(c, s) || (e->n_query && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
     plan->n_slots += e->n_query;

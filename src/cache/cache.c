@@ -34,7 +34,7 @@ static int config_is_valid(const kvk_config *g)
 {
     return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
            g->n_pages <= KVK_MAX_PAGES && g->n_groups >= 1 && g->n_groups <= KVK_MAX_GROUPS &&
-           g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->reserved2 == 0 &&
+           g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->host_pages <= KVK_MAX_PAGES &&
            g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
            (!g->allocator || (g->allocator->alloc && g->allocator->free));
 }
@@ -56,12 +56,16 @@ static int open_parts(kvk_cache *c)
     if (pool_open(&c->store.pool, &c->memory, c->config.n_pages, orders[c->config.reclaim]) < 0)
         return KVK_ENOMEM;
     c->replaced = memory_take(&c->memory, c->config.n_groups * sizeof *c->replaced);
-    if (!c->replaced)
+    c->windows = memory_take(&c->memory, c->config.n_groups * sizeof *c->windows);
+    if (!c->replaced || !c->windows)
         return KVK_ENOMEM;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        c->windows[g] = c->config.groups ? c->config.groups[g].window : 0;
     if (c->config.content == KVK_CONTENT_NONE)
         return 0;
-    return prefix_open(&c->store.prefix, &c->memory, content_row_bytes(&c->config), c->config.n_groups,
-                       c->config.hash_seed);
+    return prefix_open(
+        &c->store.prefix, &c->memory,
+        &(prefix_config){content_row_bytes(&c->config), c->config.n_groups, c->windows, c->config.hash_seed});
 }
 
 int kvk_cache_open(const kvk_config *config, kvk_cache **out)
@@ -80,9 +84,11 @@ int kvk_cache_open(const kvk_config *config, kvk_cache **out)
         return KVK_ENOMEM;
     }
     *c = (kvk_cache){.memory = from, .config = used, .closed = LIST_NONE, .next_epoch = 1};
-    c->config.allocator = NULL;
     heap_open(&c->deadlines, &c->memory);
-    if (open_parts(c) < 0) {
+    int rc = open_parts(c);
+    c->config.allocator = NULL;
+    c->config.groups = NULL;
+    if (rc < 0) {
         kvk_cache_close(c);
         return KVK_ENOMEM;
     }
@@ -122,6 +128,7 @@ void kvk_cache_close(kvk_cache *cache)
     memory_give(&cache->memory, cache->moves.moves, cache->moves.cap * sizeof *cache->moves.moves);
     heap_close(&cache->deadlines);
     memory_give(&cache->memory, cache->replaced, cache->config.n_groups * sizeof *cache->replaced);
+    memory_give(&cache->memory, cache->windows, cache->config.n_groups * sizeof *cache->windows);
     memory_give(&cache->memory, cache->seen, cache->seen_cap * sizeof *cache->seen);
     prefix_close(&cache->store.prefix);
     pool_close(&cache->store.pool);

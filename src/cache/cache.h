@@ -68,6 +68,7 @@ struct kvk_cache {
     uint64_t next_epoch;
     uint64_t plans; /* calls of kvk_batch_plan */
     move_queue moves;
+    uint32_t *windows;  /* [n_groups] tokens, 0: no window */
     uint32_t *replaced; /* [n_groups] scratch of kvk_reserve */
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
@@ -91,6 +92,12 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep);
 
 /* Sets how many tokens the sequence holds, and with it how much of each page it alone writes is filled. */
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens);
+
+/* Lets the pages go, first to last, that no token after the committed ones attends to, in groups with a window. */
+void sequence_slide(kvk_cache *c, sequence *s);
+
+/* The first entry that a group needs to go on after n_tokens tokens. */
+uint32_t sequence_needs_from(const kvk_cache *c, uint32_t group, uint32_t n_tokens);
 
 /* The sequence goes on from another node. */
 void sequence_follow(kvk_cache *c, sequence *s, uint32_t chain);

@@ -10,7 +10,7 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
 {
     content known = {s->chain, &s->scope, row};
     uint32_t node = prefix_find(&c->store.prefix, &known);
-    uint32_t has = c->store.pool.pages[s->tables[0].pages[i]].content;
+    uint32_t has = c->store.pool.pages[*table_at(&s->tables[0], i)].content;
     if (has != CONTENT_NONE) { /* a fork named the shared page first */
         sequence_follow(c, s, has == node ? node : CHAIN_BROKEN);
         return;
@@ -18,7 +18,7 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
     if (node == NODE_NONE)
         node = prefix_add(&c->store.prefix, &known);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        store_publish(&c->store, s->tables[g].pages[i], g, node);
+        store_publish(&c->store, *table_at(&s->tables[g], i), g, node);
     sequence_follow(c, s, node);
 }
 
@@ -80,6 +80,7 @@ static int commit(kvk_cache *c, kvk_seq seq, const kvk_text *text)
     if (end > s->n_tokens)
         sequence_set_length(c, s, (uint32_t)end);
     name_text(c, s, text);
+    sequence_slide(c, s);
     return (int)full;
 }
 
@@ -95,7 +96,8 @@ int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text)
 
 static uint32_t content_of(const kvk_cache *c, const sequence *s, uint32_t i)
 {
-    return c->store.pool.pages[s->tables[0].pages[i]].content;
+    const table *t = &s->tables[0];
+    return table_holds(t, i) ? c->store.pool.pages[*table_at(t, i)].content : CONTENT_NONE;
 }
 
 /* The nodes that stand before and on full page `full`, of a sequence that has named more. */
@@ -139,6 +141,9 @@ static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
         return KVK_ESTALE;
     if (n_tokens > s->n_tokens)
         return KVK_EINVAL;
+    for (uint32_t g = 0; g < c->config.n_groups && n_tokens > 0; g++)
+        if (sequence_needs_from(c, g, n_tokens) < s->tables[g].first)
+            return KVK_ESTATE;
     if (n_tokens < s->n_tokens)
         s->cut_epoch = s->last_epoch;
     if (n_tokens < s->n_committed)

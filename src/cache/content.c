@@ -42,14 +42,6 @@ const void *content_row(const kvk_cache *c, const kvk_text *text, uint32_t i)
     return text->tokens + (size_t)i * page_tokens(c);
 }
 
-static int has_page_in_all_groups(const kvk_cache *c, uint32_t node)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (prefix_page(&c->store.prefix, node, g) == LIST_NONE)
-            return 0;
-    return 1;
-}
-
 /* A prompt being looked up, page by page. */
 typedef struct lookup {
     const kvk_text *prompt;
@@ -58,23 +50,60 @@ typedef struct lookup {
     uint32_t node;         /* the last one found */
 } lookup;
 
-/* Finds the next page of the prompt: 1, or 0 when there is none. */
+static int all_full_groups_hold(const kvk_cache *c, uint32_t node)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (c->windows[g] == 0 && prefix_page(&c->store.prefix, node, g) == LIST_NONE)
+            return 0;
+    return 1;
+}
+
+/* Finds the next page of the prompt in the groups without a window: 1, or 0 when there is none. */
 static int lookup_next(const kvk_cache *c, lookup *l)
 {
     if (l->pages == l->limit)
         return 0;
     content wanted = {l->node, l->scope, content_row(c, l->prompt, l->pages)};
     uint32_t node = prefix_find(&c->store.prefix, &wanted);
-    if (node == NODE_NONE || !has_page_in_all_groups(c, node))
+    if (node == NODE_NONE || !all_full_groups_hold(c, node))
         return 0;
     l->node = node;
     l->pages++;
     return 1;
 }
 
-static lookup lookup_begin(const kvk_cache *c, const kvk_text *prompt, const scope *in)
+static void lookup_back(const kvk_cache *c, lookup *l, uint32_t pages)
 {
-    return (lookup){.prompt = prompt, .scope = in, .limit = content_pages(c, prompt), .node = CHAIN_ROOT};
+    for (; l->pages > pages; l->pages--)
+        l->node = c->store.prefix.nodes[l->node].parent;
+}
+
+/* The pages of a hit up to the last that a group with a window lacks within the window; the whole hit if it lacks none. */
+static uint32_t served(const kvk_cache *c, const lookup *l, uint32_t group)
+{
+    uint32_t node = l->node, from = sequence_needs_from(c, group, l->pages * page_tokens(c));
+    for (uint32_t i = l->pages; i > from; i--) {
+        if (prefix_page(&c->store.prefix, node, group) == LIST_NONE)
+            return i - 1;
+        node = c->store.prefix.nodes[node].parent;
+    }
+    return l->pages;
+}
+
+/* The longest hit that all groups can serve: where a window is not whole the hit ends before its gap, and so on. */
+static lookup look_up(const kvk_cache *c, const kvk_text *prompt, const scope *in)
+{
+    lookup l = {.prompt = prompt, .scope = in, .limit = content_pages(c, prompt), .node = CHAIN_ROOT};
+    while (lookup_next(c, &l))
+        ;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        uint32_t pages = c->windows[g] ? served(c, &l, g) : l.pages;
+        if (pages < l.pages) {
+            lookup_back(c, &l, pages);
+            g = UINT32_MAX; /* all groups again */
+        }
+    }
+    return l;
 }
 
 /* A caller may bring as many keys as the prompt has full pages, the last one's even if the lookup may not use it. */
@@ -92,9 +121,7 @@ int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, cons
     if (!cache || sequence_params(params, &used) < 0 || check_prompt(cache, prompt) < 0)
         return KVK_EINVAL;
     scope in = {used.salt, used.adapter};
-    lookup l = lookup_begin(cache, prompt, &in);
-    while (lookup_next(cache, &l))
-        ;
+    lookup l = look_up(cache, prompt, &in);
     return (int)(l.pages * page_tokens(cache));
 }
 
@@ -115,12 +142,15 @@ static int prepare_attach(kvk_cache *c, sequence *s, uint32_t pages)
     return 0;
 }
 
-static void attach_node(kvk_cache *c, sequence *s, uint32_t node)
+/* Fills one table from its end, since nodes know their parents. */
+static void attach_group(kvk_cache *c, table *t, uint32_t group, const lookup *l)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        uint32_t page = prefix_page(&c->store.prefix, node, g);
-        store_attach(&c->store, page);
-        s->tables[g].pages[s->tables[g].n++] = page;
+    uint32_t node = l->node;
+    t->first = sequence_needs_from(c, group, l->pages * page_tokens(c));
+    t->n = l->pages - t->first;
+    for (uint32_t i = t->n; i-- > 0; node = c->store.prefix.nodes[node].parent) {
+        t->pages[i] = prefix_page(&c->store.prefix, node, group);
+        store_attach(&c->store, t->pages[i]);
     }
 }
 
@@ -131,14 +161,13 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
     sequence *s = sequence_find(c, seq);
     if (!s)
         return KVK_ESTALE;
-    if (s->tables[0].n > 0)
+    if (s->n_tokens > 0 || table_end(&s->tables[0]) > 0)
         return KVK_ESTATE;
-    lookup l = lookup_begin(c, prompt, &s->scope);
-    uint32_t most = min_u32(l.limit, c->config.n_pages); /* a prompt may be longer than the pool */
-    if (prepare_attach(c, s, most) < 0)
+    lookup l = look_up(c, prompt, &s->scope);
+    if (prepare_attach(c, s, l.pages) < 0)
         return KVK_ENOMEM;
-    while (lookup_next(c, &l))
-        attach_node(c, s, l.node);
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        attach_group(c, &s->tables[g], g, &l);
     pool_note_peak(pool_of(c));
     count_lookup(c, &l);
     sequence_follow(c, s, l.node);

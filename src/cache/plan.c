@@ -26,10 +26,10 @@ static void put_pages(const kvk_plan *plan, uint64_t at, const uint32_t *pages, 
             ((int64_t *)plan->pages)[at + i] = pages[i];
 }
 
-static void put_positions(const kvk_plan *plan, uint64_t at, uint64_t n, uint32_t page_tokens)
+static void put_positions(const kvk_plan *plan, uint64_t at, uint64_t n, uint64_t first, uint32_t page_tokens)
 {
     for (uint64_t i = 0; plan->positions && i < n; i++)
-        put(plan, plan->positions, at + i, i * page_tokens);
+        put(plan, plan->positions, at + i, (first + i) * page_tokens);
 }
 
 /* The rest of a padded row, from `used` on. */
@@ -45,7 +45,7 @@ static void put_slots(const kvk_cache *c, const kvk_plan *plan, const table *t, 
 {
     for (uint32_t i = 0; plan->slots && i < n; i++) {
         uint32_t position = from + i;
-        uint64_t page = t->pages[position / page_tokens(c)];
+        uint64_t page = *table_at(t, position / page_tokens(c));
         plan->slots[at + i] = (int64_t)(page * page_tokens(c) + position % page_tokens(c));
     }
 }
@@ -60,15 +60,15 @@ static void write_entry(const kvk_cache *c, const kvk_batch_entry *e, const kvk_
 {
     const sequence *s = sequence_find(c, e->seq);
     const table *t = &s->tables[at->group];
-    uint32_t end = s->n_tokens + e->n_query, pages = (uint32_t)ceil_div(end, page_tokens(c));
+    uint32_t end = s->n_tokens + e->n_query, pages = (uint32_t)ceil_div(end, page_tokens(c)) - t->first;
     uint64_t row = (uint64_t)at->group * plan->entries_cap + at->entry;
     uint64_t first = plan->form == KVK_PLAN_CSR ? at->group * plan->pages_cap + at->page : row * plan->pages_cap;
     put_pages(plan, first, t->pages, pages);
-    put_positions(plan, first, pages, page_tokens(c));
+    put_positions(plan, first, pages, t->first, page_tokens(c));
     if (plan->form == KVK_PLAN_PADDED)
         put_padding(plan, first, pages);
     put_slots(c, plan, t, at->group * plan->slots_cap + at->slot, s->n_tokens, e->n_query);
-    put(plan, plan->last_page_len, row, end ? (end - 1) % page_tokens(c) + 1 : 0);
+    put(plan, plan->last_page_len, row, pages ? (end - 1) % page_tokens(c) + 1 : 0);
     at->page += pages;
     at->slot += e->n_query;
     if (plan->form == KVK_PLAN_CSR)

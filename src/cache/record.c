@@ -241,12 +241,12 @@ static void put_new_pages(kvk_cache *c, const sequence *s, uint32_t had)
         const table *t = &s->tables[g];
         if (c->replaced[g] != PAGE_NONE) {
             put_text(r, comma);
-            put_number(r, t->pages[s->n_tokens / page_tokens(c)], 10);
+            put_number(r, *table_at(t, s->n_tokens / page_tokens(c)), 10);
             comma = ",";
         }
-        if (t->n > had) {
+        if (table_end(t) > had) {
             put_text(r, comma);
-            put_list(r, t->pages + had, t->n - had);
+            put_list(r, table_at(t, had), table_end(t) - had);
             comma = ",";
         }
     }

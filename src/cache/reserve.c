@@ -13,7 +13,7 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
         g.copies += sequence_tail_need(c, s, i) == TAIL_COPY;
         g.held += s->tables[i].n;
-        g.need += g.pages > s->tables[i].n ? g.pages - s->tables[i].n : 0;
+        g.need += g.pages > table_end(&s->tables[i]) ? g.pages - table_end(&s->tables[i]) : 0;
     }
     g.need += g.copies;
     g.too_long = (uint64_t)s->n_tokens + n_tokens > KVK_MAX_TOKENS;
@@ -51,7 +51,8 @@ int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_
 static int prepare_growth(kvk_cache *c, sequence *s, const growth *g)
 {
     for (uint32_t i = 0; i < c->config.n_groups; i++)
-        if (memory_grow(&c->memory, &s->tables[i].pages, &s->tables[i].cap, g->pages, sizeof(uint32_t)) < 0)
+        if (g->pages > s->tables[i].first && memory_grow(&c->memory, &s->tables[i].pages, &s->tables[i].cap,
+                                                         g->pages - s->tables[i].first, sizeof(uint32_t)) < 0)
             return KVK_ENOMEM;
     if (pool_prepare(pool_of(c), (uint32_t)g->need) < 0 || retain_prepare(c) < 0)
         return KVK_ENOMEM;
@@ -69,7 +70,7 @@ static uint32_t take_page(kvk_cache *c, uint32_t group)
 /* The sequence gets its own copy of the shared tail; the old page is let go later. Returns it. */
 static uint32_t copy_tail(kvk_cache *c, sequence *s, uint32_t group)
 {
-    uint32_t *entry = &s->tables[group].pages[s->n_tokens / page_tokens(c)];
+    uint32_t *entry = table_at(&s->tables[group], s->n_tokens / page_tokens(c));
     uint32_t old = *entry, kept = s->n_tokens % page_tokens(c);
     *entry = take_page(c, group);
     pool_set_filled(pool_of(c), *entry, kept);
@@ -86,7 +87,7 @@ static uint32_t free_tail(kvk_cache *c, sequence *s, uint32_t group)
     case TAIL_COPY:
         return copy_tail(c, s, group);
     case TAIL_WITHDRAW:
-        tail = s->tables[group].pages[s->n_tokens / page_tokens(c)];
+        tail = *table_at(&s->tables[group], s->n_tokens / page_tokens(c));
         store_withdraw(&c->store, tail);
         pool_set_filled(pool_of(c), tail, s->n_tokens % page_tokens(c));
         break;
@@ -103,7 +104,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
         table *t = &s->tables[i];
         c->replaced[i] = free_tail(c, s, i);
-        while (t->n < g->pages)
+        while (table_end(t) < g->pages)
             t->pages[t->n++] = take_page(c, i);
     }
     c->counters.pages_taken += g->need;
@@ -131,7 +132,7 @@ int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort eff
     if (rc == KVK_EINVAL)
         return rc;
     sequence *s = sequence_find(cache, seq);
-    uint32_t had = s ? s->tables[0].n : 0;
+    uint32_t had = s ? table_end(&s->tables[0]) : 0;
     if (s) {
         growth g = plan_growth(cache, s, n_tokens);
         rc = reserve(cache, s, &g, effort);

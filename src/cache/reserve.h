@@ -5,7 +5,7 @@
 #include "cache/cache.h"
 
 typedef struct growth {
-    uint64_t pages;  /* table length wanted in each group; 0: nothing to do */
+    uint64_t pages;  /* entries that each table is to reach to; 0: nothing to do */
     uint64_t held;   /* pages the sequence has, all groups */
     uint64_t need;   /* pages to take, all groups, copies included */
     uint32_t copies; /* groups whose shared tail is replaced by a copy */

@@ -24,16 +24,16 @@ static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
         return KVK_EINVAL;
     uint32_t full = n_tokens / page_tokens(c), n = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = 0; i < full; i++) {
-            int rc = may_change_pins(c, s->tables[g].pages[i], pins);
+        for (uint32_t i = s->tables[g].first; i < full; i++) {
+            int rc = may_change_pins(c, *table_at(&s->tables[g], i), pins);
             if (rc < 0)
                 return rc;
         }
     if (pool_prepare_pins(pool_of(c)) < 0)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = 0; i < full; i++, n++)
-            pool_add_pins(pool_of(c), s->tables[g].pages[i], pins);
+        for (uint32_t i = s->tables[g].first; i < full; i++, n++)
+            pool_add_pins(pool_of(c), *table_at(&s->tables[g], i), pins);
     return (int)n;
 }
 

@@ -23,7 +23,7 @@ sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
 
 uint64_t sequence_room(const kvk_cache *c, const sequence *s)
 {
-    uint64_t room = (uint64_t)s->tables[0].n * page_tokens(c);
+    uint64_t room = (uint64_t)table_end(&s->tables[0]) * page_tokens(c);
     return room < KVK_MAX_TOKENS ? room : KVK_MAX_TOKENS;
 }
 
@@ -43,7 +43,7 @@ tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t gro
 {
     if (s->n_tokens % page_tokens(c) == 0)
         return TAIL_NOTHING;
-    uint32_t page = s->tables[group].pages[s->n_tokens / page_tokens(c)];
+    uint32_t page = *table_at(&s->tables[group], s->n_tokens / page_tokens(c));
     const page_record *g = &c->store.pool.pages[page];
     if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open || pool_is_pinned(&c->store.pool, page))
         return TAIL_COPY;
@@ -60,7 +60,7 @@ int sequence_is_writable(const kvk_cache *c, const sequence *s)
 
 static int release_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i)
 {
-    uint32_t page = s->tables[group].pages[i];
+    uint32_t page = *table_at(&s->tables[group], i);
     if (s->n_retentions)
         retain_page(c, s, i, page);
     return pool_unref(pool_of(c), page, s->last_epoch);
@@ -69,12 +69,37 @@ static int release_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_
 int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
 {
     int gone = 0;
-    for (uint32_t i = s->tables[0].n; i-- > keep;)
+    for (uint32_t i = table_end(&s->tables[0]); i-- > keep;)
         for (uint32_t g = 0; g < c->config.n_groups; g++)
-            gone += release_page(c, s, g, i);
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        s->tables[g].n = min_u32(s->tables[g].n, keep);
+            if (table_holds(&s->tables[g], i))
+                gone += release_page(c, s, g, i);
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        table *t = &s->tables[g];
+        t->n = keep > t->first ? min_u32(t->n, keep - t->first) : 0;
+        t->first = min_u32(t->first, keep);
+    }
     return gone;
+}
+
+uint32_t sequence_needs_from(const kvk_cache *c, uint32_t group, uint32_t n_tokens)
+{
+    uint32_t window = c->windows[group];
+    return window == 0 || n_tokens < window ? 0 : (n_tokens - window + 1) / page_tokens(c);
+}
+
+void sequence_slide(kvk_cache *c, sequence *s)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        table *t = &s->tables[g];
+        uint32_t from = sequence_needs_from(c, g, s->n_committed), gone = from > t->first ? from - t->first : 0;
+        for (uint32_t i = t->first; i < t->first + gone; i++)
+            release_page(c, s, g, i);
+        if (gone == 0)
+            continue;
+        t->n -= gone;
+        t->first += gone;
+        memmove(t->pages, t->pages + gone, t->n * sizeof *t->pages);
+    }
 }
 
 /* Tokens that a sequence of this length has in page i. */
@@ -90,9 +115,9 @@ void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
     uint32_t end = (uint32_t)ceil_div(max_u32(s->n_tokens, n_tokens), page_tokens(c));
     s->n_tokens = n_tokens;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = first; i < min_u32(end, s->tables[g].n); i++)
-            if (pool_is_private(pool_of(c), s->tables[g].pages[i]))
-                pool_set_filled(pool_of(c), s->tables[g].pages[i], tokens_in(c, n_tokens, i));
+        for (uint32_t i = max_u32(first, s->tables[g].first); i < min_u32(end, table_end(&s->tables[g])); i++)
+            if (pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
+                pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), tokens_in(c, n_tokens, i));
 }
 
 /* A new slot's own memory. What was taken before a failure waits in the slot for the next try. */
@@ -201,11 +226,12 @@ int kvk_seq_close(kvk_cache *cache, kvk_seq seq)
 /* Shares the parent's pages that hold tokens; the tables have room. */
 static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    uint32_t n = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
+    uint32_t end = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         table *t = &child->tables[g];
-        t->n = n;
-        for (uint32_t i = 0; i < n; i++) {
+        t->first = parent->tables[g].first;
+        t->n = end - t->first;
+        for (uint32_t i = 0; i < t->n; i++) {
             t->pages[i] = parent->tables[g].pages[i];
             pool_ref(pool_of(c), t->pages[i]);
         }
@@ -263,6 +289,14 @@ int kvk_seq_set_priority(kvk_cache *cache, kvk_seq seq, int32_t priority)
     return s ? 0 : cache ? KVK_ESTALE : KVK_EINVAL;
 }
 
+static uint32_t longest_table(const kvk_cache *c, const sequence *s)
+{
+    uint32_t longest = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        longest = max_u32(longest, s->tables[g].n);
+    return longest;
+}
+
 int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
 {
     if (!cache || !out)
@@ -273,7 +307,7 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
     kvk_seq_info info = {.priority = s->priority,
                          .n_tokens = s->n_tokens,
                          .n_committed = s->n_committed,
-                         .n_pages = s->tables[0].n,
+                         .n_pages = longest_table(cache, s),
                          .n_in_flight = s->n_in_flight};
     return copy_sized(out, &info, sizeof info);
 }
@@ -293,4 +327,12 @@ int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t 
     if (t->n)
         memcpy(pages, t->pages, t->n * sizeof *pages);
     return (int)t->n;
+}
+
+int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
+{
+    if (!cache || group >= cache->config.n_groups)
+        return KVK_EINVAL;
+    const sequence *s = sequence_find(cache, seq);
+    return s ? (int)(s->tables[group].first * page_tokens(cache)) : KVK_ESTALE;
 }

@@ -11,16 +11,17 @@ typedef struct hashed_head {
     scope scope;
 } hashed_head;
 
-int prefix_open(prefix *p, memory *from, uint32_t row_bytes, uint32_t n_groups, uint64_t seed)
+int prefix_open(prefix *p, memory *from, const prefix_config *config)
 {
     *p = (prefix){.memory = from,
-                  .row_bytes = row_bytes,
-                  .n_groups = n_groups,
-                  .seed = seed,
+                  .row_bytes = config->row_bytes,
+                  .n_groups = config->n_groups,
+                  .windows = config->windows,
+                  .seed = config->seed,
                   .hash_mask = UINT64_MAX,
                   .dead = NODE_NONE};
     map_open(&p->index, from);
-    p->scratch = memory_take(from, sizeof(hashed_head) + row_bytes);
+    p->scratch = memory_take(from, sizeof(hashed_head) + p->row_bytes);
     return p->scratch ? 0 : KVK_ENOMEM;
 }
 

@@ -35,11 +35,18 @@ typedef struct holder {
     uint32_t group;
 } holder;
 
+typedef struct prefix_config {
+    uint32_t row_bytes, n_groups;
+    const uint32_t *windows; /* [n_groups] tokens, 0: no window; the caller's */
+    uint64_t seed;
+} prefix_config;
+
 typedef struct prefix {
     memory *memory;
     uint32_t row_bytes, n_groups;
     uint64_t seed;
     uint64_t hash_mask; /* all ones; tests take bits away to force collisions */
+    const uint32_t *windows;
     map index;          /* lo -> first node */
     prefix_node *nodes; /* [node_cap] */
     uint8_t *rows;      /* [row_cap][row_bytes] */
@@ -59,7 +66,7 @@ typedef struct content {
     const void *row;    /* row_bytes */
 } content;
 
-int prefix_open(prefix *p, memory *from, uint32_t row_bytes, uint32_t n_groups, uint64_t seed);
+int prefix_open(prefix *p, memory *from, const prefix_config *config);
 void prefix_close(prefix *p);
 
 /* Makes sure that `more` nodes can be added, and pages below `n_pages` hold them, without allocating. KVK_ENOMEM. */
@@ -87,10 +94,13 @@ static inline uint32_t prefix_page(const prefix *p, uint32_t id, uint32_t group)
     return p->copies[(size_t)id * p->n_groups + group].head;
 }
 
-/* True if the page is the only copy, in its group, of content on which longer content hangs. */
+/* True if the page is the only copy, in its group, of content on which longer content hangs. In a group with a window
+ * longer content does not need it. */
 static inline int prefix_is_inner(const prefix *p, uint32_t id, uint32_t page)
 {
-    return p->nodes[id].children.count > 0 && p->copies[(size_t)id * p->n_groups + p->holders[page].group].count == 1;
+    uint32_t group = p->holders[page].group;
+    return p->windows[group] == 0 && p->nodes[id].children.count > 0 &&
+           p->copies[(size_t)id * p->n_groups + group].count == 1;
 }
 
 static inline int prefix_is_live(const prefix *p, uint32_t id)

@@ -15,7 +15,9 @@ static void open_store(uint32_t n_pages, uint32_t n_groups)
     ck_assert_int_eq(memory_open(&mem, NULL), 0);
     memset(&st, 0, sizeof st);
     ck_assert_int_eq(pool_open(&st.pool, &mem, n_pages, &reclaim_lru), 0);
-    ck_assert_int_eq(prefix_open(&st.prefix, &mem, sizeof(uint32_t), n_groups, 0), 0);
+    static const uint32_t no_windows[4];
+    prefix_config config = {sizeof(uint32_t), n_groups, no_windows, 0};
+    ck_assert_int_eq(prefix_open(&st.prefix, &mem, &config), 0);
     ck_assert_int_eq(pool_prepare(&st.pool, n_pages), 0);
     ck_assert_int_eq(prefix_prepare(&st.prefix, n_pages, n_pages), 0);
 }

@@ -113,10 +113,10 @@ START_TEST(serving_allocates_nothing_once_warm)
     ck_assert_int_eq(kvk_cache_open(&config, &s.cache), 0);
     for (uint32_t i = 0; i < RUNNING; i++)
         admit(&s, i);
-    serve(&s, 1000);
+    serve(&s, 50 * RUNNING);
     kvk_stats_get(s.cache, &before);
     size_t arena = arena_allocations(s.cache);
-    serve(&s, 4000);
+    serve(&s, 200 * RUNNING);
     kvk_stats_get(s.cache, &after);
     ck_assert_uint_gt(after.pages_reclaimed, before.pages_reclaimed);
     ck_assert_uint_gt(after.prefix_hits, before.prefix_hits);
