@@ -36,7 +36,8 @@ static int run_moves(kvk_cache *cache)
     kvk_move moves[8];
     int n, total = 0;
     while ((n = must(kvk_moves_take(cache, moves, 8), "kvk_moves_take")) > 0)
-        total += must(kvk_moves_run_host(moves, (uint32_t)n, &pages, 1), "kvk_moves_run_host");
+        total += must(kvk_moves_run_host(moves, (uint32_t)n, &(kvk_host_memory){.groups = &pages, .n_groups = 1}),
+                      "kvk_moves_run_host");
     return total;
 }
 

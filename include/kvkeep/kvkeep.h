@@ -166,6 +166,7 @@ typedef struct kvk_seq_info {
     uint32_t n_committed; /* of these, tokens named by attach or commit */
     uint32_t n_pages;     /* entries of its longest table, those reserved ahead included */
     uint32_t n_in_flight; /* batches in flight that hold it */
+    uint32_t swapped;     /* 1: its pages are in the host pool */
 } kvk_seq_info;
 
 /* Opens an empty sequence. `params` NULL: defaults. O(1). KVK_EINVAL, KVK_ENOMEM. */
@@ -191,8 +192,8 @@ KVK_API int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *
  * KVK_ESPACE. With cap 0 and pages NULL it only returns the length. */
 KVK_API int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap);
 
-/* The position of the first token that the table of a group still holds: 0, or more in a group with a window. KVK_ESTALE,
- * KVK_EINVAL. */
+/* The position of the first token that the table of a group still holds: 0, or more in a group with a window.
+ * KVK_ESTALE, KVK_EINVAL. */
 KVK_API int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group);
 
 /* ---- Prefix cache -------------------------------------------------------------------------------------------- */
@@ -208,16 +209,16 @@ typedef struct kvk_text {
 
 /* Gives an empty sequence the longest cached prefix of `prompt`, in whole pages, leaving at least the last token to
  * compute. A group with a window needs only the pages that the next token attends to; the hit is the longest that all
- * groups can serve. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared equal.
- * Returns the tokens attached (a multiple of page_tokens). Pages attached are used, so they cannot be reclaimed.
- * O(prompt). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
+ * groups can serve. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared
+ * equal. Returns the tokens attached (a multiple of page_tokens). Pages attached are used, so they cannot be
+ * reclaimed. O(prompt). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
 KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt);
 
 /* The tokens that attach would find for a sequence opened with `params`, changing nothing. KVK_EINVAL. */
 KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
 
-/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned or in limbo. `in_use`
- * (may be NULL) gets how many are. O(pages). Returns the pages freed. */
+/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned or in limbo.
+ * `in_use` (may be NULL) gets how many are. O(pages). Returns the pages freed. */
 KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
 
 /* ---- Room for tokens ----------------------------------------------------------------------------------------- */
@@ -261,6 +262,28 @@ KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
 KVK_API int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
 
 /* ---- Under pressure ------------------------------------------------------------------------------------------ */
+
+typedef enum kvk_preempt_how {
+    KVK_PREEMPT_RECOMPUTE = 0, /* the sequence becomes empty: attach and compute again */
+    KVK_PREEMPT_SWAP = 1       /* its pages move to the host pool until kvk_swap_in */
+} kvk_preempt_how;
+
+/* Takes all pages of a sequence, which stays open. Full pages stay findable while they are not reclaimed.
+ * KVK_PREEMPT_SWAP needs as many free host pages as it has pages, checked before anything moves, and queues a
+ * KVK_MOVE_SWAP_OUT for each; until kvk_swap_in only kvk_seq_info_get, kvk_seq_set_priority, kvk_seq_close and
+ * preempting by recompute are allowed (KVK_ESTATE otherwise). Returns the pages that no sequence refers to any more.
+ * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_EBUSY (swap while a batch in flight holds it), KVK_ENOPAGE (host pool
+ * full), KVK_ESTATE (swapped already). */
+KVK_API int kvk_preempt(kvk_cache *cache, kvk_seq seq, kvk_preempt_how how);
+
+/* Brings a swapped sequence back: takes a page for each one swapped, all or none, queues a KVK_MOVE_SWAP_IN each and
+ * gives the host pages back; full pages become findable again. Returns the pages taken. KVK_ESTALE, KVK_EINVAL,
+ * KVK_ENOMEM, KVK_ENOPAGE, KVK_ENEVER, KVK_ESTATE (not swapped). */
+KVK_API int kvk_swap_in(kvk_cache *cache, kvk_seq seq, kvk_effort effort);
+
+/* Whom to preempt: among the sequences that hold pages and are in no batch in flight, one of the lowest priority, of
+ * these the one opened last. Returns 1 and sets *out, or 0 if there is none. O(sequences). KVK_EINVAL. */
+KVK_API int kvk_victim(const kvk_cache *cache, kvk_seq *out);
 
 /* Pins the full pages within the sequence's first `n_tokens` tokens, in all groups: when nobody refers to them any
  * more they stay cached and are never reclaimed, until unpinned as often as pinned (through any sequence that holds
@@ -354,8 +377,10 @@ KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_res
 /* ---- Moves --------------------------------------------------------------------------------------------------- */
 
 typedef enum kvk_move_kind {
-    KVK_MOVE_COPY = 0, /* the first n_tokens of page src to page dst */
-    KVK_MOVE_ZERO = 1  /* zero page dst */
+    KVK_MOVE_COPY = 0,     /* the first n_tokens of page src to page dst */
+    KVK_MOVE_ZERO = 1,     /* zero page dst */
+    KVK_MOVE_SWAP_OUT = 2, /* page src to page dst of the host pool */
+    KVK_MOVE_SWAP_IN = 3   /* page src of the host pool to page dst */
 } kvk_move_kind;
 
 typedef struct kvk_move {
@@ -382,9 +407,16 @@ typedef struct kvk_host_pages {
     uint32_t n_pages;
 } kvk_host_pages;
 
-/* Runs moves on host memory, in order; groups[n_groups] describes each group's pages. All moves are checked before the
- * first is run. Returns n. KVK_EINVAL. */
-KVK_API int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_pages *groups, uint32_t n_groups);
+/* The memory that moves are run on, all of it host memory. */
+typedef struct kvk_host_memory {
+    const kvk_host_pages *groups; /* [n_groups] the pool, as each group sees it */
+    const kvk_host_pages *swap;   /* [n_groups] the host pool likewise; NULL: there is none */
+    uint32_t n_groups;
+    uint32_t reserved;
+} kvk_host_memory;
+
+/* Runs moves in order. All are checked before the first is run. Returns n. KVK_EINVAL. */
+KVK_API int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_memory *where);
 
 /* ---- Seeing what goes on ------------------------------------------------------------------------------------- */
 
@@ -404,7 +436,8 @@ typedef struct kvk_stats {
     uint64_t memory_bytes, peak_memory_bytes;       /* host memory held */
     uint64_t memory_allocations;                    /* made since open */
     uint32_t pages_pinned;                          /* cached pages that are pinned: not reclaimable */
-    uint32_t reserved;
+    uint32_t host_pages_used;                       /* of the host pool, by swapped sequences */
+    uint64_t preemptions, swapped_out_pages, swapped_in_pages;
     double usage_pages;  /* pages_used / n_pages */
     double usage_tokens; /* live_tokens / (n_pages * page_tokens) */
 } kvk_stats;

@@ -145,6 +145,21 @@ static void check_refs(audit *a)
                a->seen[id]);
 }
 
+/* Every host page is on the stack of free ones or in one table of a swapped sequence, or was never taken. */
+static void check_host_pages(audit *a)
+{
+    const kvk_cache *c = a->c;
+    memset(a->seen, 0, c->host.unseen * sizeof *a->seen);
+    for (uint32_t i = 0; i < c->host.n_stacked; i++)
+        a->seen[c->host.stack[i]]++;
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        for (uint32_t g = 0; c->sequences[i].is_open && c->sequences[i].swapped && g < c->config.n_groups; g++)
+            for (uint32_t e = 0; e < c->sequences[i].tables[g].n; e++)
+                a->seen[c->sequences[i].tables[g].pages[e]]++;
+    for (uint32_t page = 0; page < c->host.unseen; page++)
+        EXPECT(a, "H1", a->seen[page] == 1, "host page %u is named %u times", page, a->seen[page]);
+}
+
 /* ---- S: slots and counters */
 
 static void check_slots(audit *a)
@@ -263,12 +278,20 @@ static void check_batches(audit *a)
     EXPECT(a, "B3", c->store.pool.oldest_open == oldest_open(c), "the pool waits for another batch than the oldest");
 }
 
+/* Pages of the pool that one side of a move names. */
+static uint32_t pages_of(const kvk_cache *c, const kvk_move *m, uint32_t host_kind)
+{
+    return m->kind == host_kind ? c->config.host_pages : c->config.n_pages;
+}
+
 static void check_moves(audit *a)
 {
     const kvk_cache *c = a->c;
     for (uint32_t i = c->moves.first; i < c->moves.end; i++) {
         const kvk_move *m = &c->moves.moves[i];
-        EXPECT(a, "M1", m->src < c->config.n_pages && m->dst < c->config.n_pages && m->group < c->config.n_groups,
+        EXPECT(a, "M1",
+               m->src < pages_of(c, m, KVK_MOVE_SWAP_IN) && m->dst < pages_of(c, m, KVK_MOVE_SWAP_OUT) &&
+                   m->group < c->config.n_groups,
                "move %u names page or group out of range", i - c->moves.first);
     }
 }
@@ -277,7 +300,8 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
 {
     if (!cache)
         return KVK_EINVAL;
-    uint32_t need = max_u32(max_u32(cache->store.pool.cap, cache->store.prefix.node_cap), cache->slots_cap);
+    uint32_t need = max_u32(max_u32(max_u32(cache->store.pool.cap, cache->host.unseen), cache->store.prefix.node_cap),
+                            cache->slots_cap);
     if (memory_grow(&cache->memory, &cache->seen, &cache->seen_cap, max_u32(need, 1), sizeof *cache->seen) < 0)
         return KVK_ENOMEM;
     audit a = {.c = cache, .report = report, .ctx = ctx, .seen = cache->seen};
@@ -286,9 +310,10 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
     check_limbo(&a);
     check_free_stack(&a);
     for (uint32_t i = 0; i < cache->n_slots; i++)
-        if (cache->sequences[i].is_open)
+        if (cache->sequences[i].is_open && !cache->sequences[i].swapped)
             check_sequence(&a, &cache->sequences[i]);
     check_refs(&a);
+    check_host_pages(&a);
     check_slots(&a);
     check_content(&a);
     check_batches(&a);

@@ -23,9 +23,10 @@ static uint32_t least_first(const kvk_cache *c, const sequence *s)
 /* What one entry asks for; adds it to the plan's needs. */
 static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
 {
-    sequence *s = sequence_find(c, e->seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, e->seq, &s);
+    if (rc < 0)
+        return rc;
     if (s->plan_mark == c->plans)
         return KVK_EINVAL;
     s->plan_mark = c->plans;

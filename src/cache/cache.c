@@ -55,6 +55,7 @@ static int open_parts(kvk_cache *c)
     static const reclaim_order *const orders[] = {&reclaim_lru, &reclaim_fifo, &reclaim_lfu, &reclaim_s3fifo};
     if (pool_open(&c->store.pool, &c->memory, c->config.n_pages, orders[c->config.reclaim]) < 0)
         return KVK_ENOMEM;
+    c->host = (host_pool){.memory = &c->memory, .n_pages = c->config.host_pages};
     c->replaced = memory_take(&c->memory, c->config.n_groups * sizeof *c->replaced);
     c->windows = memory_take(&c->memory, c->config.n_groups * sizeof *c->windows);
     if (!c->replaced || !c->windows)
@@ -127,6 +128,7 @@ void kvk_cache_close(kvk_cache *cache)
     close_batches(cache);
     memory_give(&cache->memory, cache->moves.moves, cache->moves.cap * sizeof *cache->moves.moves);
     heap_close(&cache->deadlines);
+    host_pool_close(&cache->host);
     memory_give(&cache->memory, cache->replaced, cache->config.n_groups * sizeof *cache->replaced);
     memory_give(&cache->memory, cache->windows, cache->config.n_groups * sizeof *cache->windows);
     memory_give(&cache->memory, cache->seen, cache->seen_cap * sizeof *cache->seen);
@@ -161,6 +163,10 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .live_tokens = p->live_tokens,
                        .pages_taken = n->pages_taken,
                        .pages_reclaimed = c->store.reclaimed,
+                       .host_pages_used = c->config.host_pages - host_pool_free(&c->host),
+                       .preemptions = n->preemptions,
+                       .swapped_out_pages = n->swapped_out_pages,
+                       .swapped_in_pages = n->swapped_in_pages,
                        .cow_copies = n->cow_copies,
                        .prefix_queries = n->prefix_queries,
                        .prefix_hits = n->prefix_hits,

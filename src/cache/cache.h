@@ -3,6 +3,7 @@
 #define KVK_CACHE_CACHE_H
 
 #include "base/heap.h"
+#include "page/host_pool.h"
 #include "page/store.h"
 #include "page/table.h"
 
@@ -14,6 +15,8 @@
 typedef struct sequence {
     uint32_t generation; /* of the slot; part of the handle */
     uint32_t is_open;
+    uint32_t swapped;     /* its tables name pages of the host pool */
+    uint64_t number;      /* in order of opening */
     uint32_t next_closed; /* closed: the next closed slot */
     int32_t priority;
     scope scope;
@@ -52,6 +55,7 @@ typedef struct move_queue {
 typedef struct recorder recorder;
 
 typedef struct counters {
+    uint64_t preemptions, swapped_out_pages, swapped_in_pages;
     uint64_t pages_taken, cow_copies, prefix_queries, prefix_hits, prefix_page_queries, prefix_page_hits;
     uint32_t sequences, peak_sequences;
 } counters;
@@ -60,6 +64,8 @@ struct kvk_cache {
     memory memory;
     kvk_config config;
     store store;
+    host_pool host;
+    uint64_t opened;     /* sequences ever */
     sequence *sequences; /* [n_slots], slots of closed ones are used again */
     uint32_t n_slots, slots_cap;
     uint32_t closed; /* top of the stack of closed slots, LIST_NONE: none */
@@ -84,8 +90,22 @@ struct kvk_cache {
 /* The open sequence behind a handle, or NULL. */
 sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
 
+/* Finds one whose pages are in place. KVK_ESTALE, KVK_ESTATE while it is swapped. */
+int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out);
+
+kvk_seq sequence_handle(const kvk_cache *c, const sequence *s);
+
 /* The caller's parameters, defaults where it gives none. KVK_EINVAL. */
 int sequence_params(const kvk_seq_params *from, kvk_seq_params *to);
+
+/* Drops the reference of entry i, which stays in the table. Returns 1 if nobody refers to the page any more. */
+int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i);
+
+/* Gives the host pages of a swapped sequence back. */
+void sequence_drop_host(kvk_cache *c, sequence *s);
+
+/* Tokens that a sequence of this length has in entry i. */
+uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i);
 
 /* Drops table entries from index `keep` on, tail first, in all groups. Returns the pages nobody refers to any more. */
 int sequence_release(kvk_cache *c, sequence *s, uint32_t keep);

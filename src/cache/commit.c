@@ -66,9 +66,10 @@ static int commit(kvk_cache *c, kvk_seq seq, const kvk_text *text)
 {
     if (content_check(c, text) < 0)
         return KVK_EINVAL;
-    sequence *s = sequence_find(c, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
     uint64_t end = (uint64_t)s->n_committed + text->n_tokens;
     uint32_t full = (uint32_t)(end / page_tokens(c) - s->n_committed / page_tokens(c));
     if (end > sequence_room(c, s) || (end > s->n_tokens && !sequence_is_writable(c, s)))
@@ -136,9 +137,10 @@ static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
 
 static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
 {
-    sequence *s = sequence_find(c, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
     if (n_tokens > s->n_tokens)
         return KVK_EINVAL;
     for (uint32_t g = 0; g < c->config.n_groups && n_tokens > 0; g++)

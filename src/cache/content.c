@@ -78,7 +78,8 @@ static void lookup_back(const kvk_cache *c, lookup *l, uint32_t pages)
         l->node = c->store.prefix.nodes[l->node].parent;
 }
 
-/* The pages of a hit up to the last that a group with a window lacks within the window; the whole hit if it lacks none. */
+/* The pages of a hit up to the last that a group with a window lacks within the window; the whole hit if it lacks
+ * none. */
 static uint32_t served(const kvk_cache *c, const lookup *l, uint32_t group)
 {
     uint32_t node = l->node, from = sequence_needs_from(c, group, l->pages * page_tokens(c));
@@ -158,9 +159,10 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
 {
     if (check_prompt(c, prompt) < 0)
         return KVK_EINVAL;
-    sequence *s = sequence_find(c, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
     if (s->n_tokens > 0 || table_end(&s->tables[0]) > 0)
         return KVK_ESTATE;
     lookup l = look_up(c, prompt, &s->scope);

@@ -49,12 +49,24 @@ static int pages_are_valid(const kvk_host_pages *p)
            checked_add(last, rows, &last) == 0 && last <= PTRDIFF_MAX;
 }
 
-static int move_is_valid(const kvk_move *m, const kvk_host_pages *groups, uint32_t n_groups)
+/* Where a move reads or writes. */
+static const kvk_host_pages *side(const kvk_host_memory *where, const kvk_move *m, uint32_t host_kind)
 {
-    if (m->group >= n_groups || m->kind > KVK_MOVE_ZERO)
+    return m->kind == host_kind ? &where->swap[m->group] : &where->groups[m->group];
+}
+
+static int have_same_shape(const kvk_host_pages *a, const kvk_host_pages *b)
+{
+    return a->rows == b->rows && a->token_bytes == b->token_bytes && a->page_tokens == b->page_tokens;
+}
+
+static int move_is_valid(const kvk_move *m, const kvk_host_memory *where)
+{
+    if (m->group >= where->n_groups || m->kind > KVK_MOVE_SWAP_IN || (m->kind >= KVK_MOVE_SWAP_OUT && !where->swap))
         return 0;
-    const kvk_host_pages *p = &groups[m->group];
-    return m->src < p->n_pages && m->dst < p->n_pages && m->n_tokens >= 1 && m->n_tokens <= p->page_tokens;
+    const kvk_host_pages *from = side(where, m, KVK_MOVE_SWAP_IN), *to = side(where, m, KVK_MOVE_SWAP_OUT);
+    return m->src < from->n_pages && m->dst < to->n_pages && m->n_tokens >= 1 && m->n_tokens <= to->page_tokens &&
+           (from == to || have_same_shape(from, to));
 }
 
 static char *run_of(const kvk_host_pages *p, uint32_t page, uint32_t row)
@@ -62,28 +74,36 @@ static char *run_of(const kvk_host_pages *p, uint32_t page, uint32_t row)
     return (char *)p->base + page * p->page_stride + row * p->row_stride;
 }
 
-static void run_move(const kvk_move *m, const kvk_host_pages *p)
+static void run_move(const kvk_move *m, const kvk_host_memory *where)
 {
-    size_t bytes = (size_t)m->n_tokens * p->token_bytes;
-    for (uint32_t row = 0; row < p->rows; row++) {
+    const kvk_host_pages *from = side(where, m, KVK_MOVE_SWAP_IN), *to = side(where, m, KVK_MOVE_SWAP_OUT);
+    size_t bytes = (size_t)m->n_tokens * to->token_bytes;
+    for (uint32_t row = 0; row < to->rows; row++) {
         if (m->kind == KVK_MOVE_ZERO)
-            memset(run_of(p, m->dst, row), 0, bytes);
+            memset(run_of(to, m->dst, row), 0, bytes);
         else
-            memmove(run_of(p, m->dst, row), run_of(p, m->src, row), bytes);
+            memmove(run_of(to, m->dst, row), run_of(from, m->src, row), bytes);
     }
 }
 
-int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_pages *groups, uint32_t n_groups)
+static int memory_is_valid(const kvk_host_memory *where)
 {
-    if ((n && !moves) || !groups || n > INT32_MAX)
+    if (!where || !where->groups)
+        return 0;
+    for (uint32_t g = 0; g < where->n_groups; g++)
+        if (!pages_are_valid(&where->groups[g]) || (where->swap && !pages_are_valid(&where->swap[g])))
+            return 0;
+    return 1;
+}
+
+int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_memory *where)
+{
+    if ((n && !moves) || n > INT32_MAX || !memory_is_valid(where))
         return KVK_EINVAL;
-    for (uint32_t g = 0; g < n_groups; g++)
-        if (!pages_are_valid(&groups[g]))
+    for (uint32_t i = 0; i < n; i++)
+        if (!move_is_valid(&moves[i], where))
             return KVK_EINVAL;
     for (uint32_t i = 0; i < n; i++)
-        if (!move_is_valid(&moves[i], groups, n_groups))
-            return KVK_EINVAL;
-    for (uint32_t i = 0; i < n; i++)
-        run_move(&moves[i], &groups[moves[i].group]);
+        run_move(&moves[i], where);
     return (int)n;
 }

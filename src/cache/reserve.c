@@ -20,8 +20,7 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
     return g;
 }
 
-/* A kvk_can. */
-static int judge(const kvk_cache *c, const growth *g, kvk_effort effort)
+int reserve_judge(const kvk_cache *c, const growth *g, kvk_effort effort)
 {
     uint64_t keep = effort == KVK_FREE_ONLY ? c->config.watermark : 0;
     if (g->need == 0)
@@ -35,7 +34,8 @@ static int check_reserve(const kvk_cache *c, kvk_seq seq, kvk_effort effort)
 {
     if (!c || (unsigned)effort > KVK_EVICT)
         return KVK_EINVAL;
-    return sequence_find(c, seq) ? 0 : KVK_ESTALE;
+    sequence *s;
+    return sequence_use(c, seq, &s);
 }
 
 int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
@@ -44,7 +44,7 @@ int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_
     if (rc < 0)
         return rc;
     growth g = plan_growth(cache, sequence_find(cache, seq), n_tokens);
-    return judge(cache, &g, effort);
+    return reserve_judge(cache, &g, effort);
 }
 
 /* All memory that applying needs, so that applying cannot fail. */
@@ -116,7 +116,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
 
 static int reserve(kvk_cache *c, sequence *s, const growth *g, kvk_effort effort)
 {
-    int can = judge(c, g, effort);
+    int can = reserve_judge(c, g, effort);
     if (can != KVK_OK)
         return can == KVK_LATER ? KVK_ENOPAGE : KVK_ENEVER;
     if (prepare_growth(c, s, g) < 0)
@@ -131,7 +131,7 @@ int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort eff
     int rc = check_reserve(cache, seq, effort);
     if (rc == KVK_EINVAL)
         return rc;
-    sequence *s = sequence_find(cache, seq);
+    sequence *s = rc == 0 ? sequence_find(cache, seq) : NULL;
     uint32_t had = s ? table_end(&s->tables[0]) : 0;
     if (s) {
         growth g = plan_growth(cache, s, n_tokens);

@@ -12,4 +12,7 @@ typedef struct growth {
     int too_long;    /* past KVK_MAX_TOKENS */
 } growth;
 
+/* A kvk_can. */
+int reserve_judge(const kvk_cache *c, const growth *g, kvk_effort effort);
+
 #endif

@@ -17,15 +17,16 @@ static int may_change_pins(const kvk_cache *c, uint32_t page, int pins)
 
 static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
 {
-    const sequence *s = sequence_find(c, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
     if (n_tokens > s->n_committed)
         return KVK_EINVAL;
     uint32_t full = n_tokens / page_tokens(c), n = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         for (uint32_t i = s->tables[g].first; i < full; i++) {
-            int rc = may_change_pins(c, *table_at(&s->tables[g], i), pins);
+            rc = may_change_pins(c, *table_at(&s->tables[g], i), pins);
             if (rc < 0)
                 return rc;
         }
@@ -87,9 +88,10 @@ static int ranges_are_valid(const kvk_retention *ranges, uint32_t n)
 
 static int retain(kvk_cache *c, kvk_seq seq, const kvk_retention *ranges, uint32_t n)
 {
-    sequence *s = sequence_find(c, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
     if (n > 0 && !s->retentions) {
         s->retentions = memory_take(&c->memory, KVK_MAX_RETENTIONS * sizeof *s->retentions);
         if (!s->retentions)

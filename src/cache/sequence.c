@@ -7,7 +7,7 @@
 
 #define MAX_GENERATION 0x7FFFFFFFu /* keeps handles below 2^63 */
 
-static kvk_seq handle_of(const kvk_cache *c, const sequence *s)
+kvk_seq sequence_handle(const kvk_cache *c, const sequence *s)
 {
     return (uint64_t)s->generation << 32 | (uint64_t)(s - c->sequences);
 }
@@ -19,6 +19,14 @@ sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
         return NULL;
     sequence *s = &c->sequences[slot];
     return s->is_open && s->generation == handle >> 32 ? s : NULL;
+}
+
+int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out)
+{
+    *out = sequence_find(c, handle);
+    if (!*out)
+        return KVK_ESTALE;
+    return (*out)->swapped ? KVK_ESTATE : 0;
 }
 
 uint64_t sequence_room(const kvk_cache *c, const sequence *s)
@@ -58,7 +66,7 @@ int sequence_is_writable(const kvk_cache *c, const sequence *s)
     return 1;
 }
 
-static int release_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i)
+int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i)
 {
     uint32_t page = *table_at(&s->tables[group], i);
     if (s->n_retentions)
@@ -72,7 +80,7 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
     for (uint32_t i = table_end(&s->tables[0]); i-- > keep;)
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             if (table_holds(&s->tables[g], i))
-                gone += release_page(c, s, g, i);
+                gone += sequence_let_go(c, s, g, i);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         table *t = &s->tables[g];
         t->n = keep > t->first ? min_u32(t->n, keep - t->first) : 0;
@@ -93,7 +101,7 @@ void sequence_slide(kvk_cache *c, sequence *s)
         table *t = &s->tables[g];
         uint32_t from = sequence_needs_from(c, g, s->n_committed), gone = from > t->first ? from - t->first : 0;
         for (uint32_t i = t->first; i < t->first + gone; i++)
-            release_page(c, s, g, i);
+            sequence_let_go(c, s, g, i);
         if (gone == 0)
             continue;
         t->n -= gone;
@@ -102,8 +110,7 @@ void sequence_slide(kvk_cache *c, sequence *s)
     }
 }
 
-/* Tokens that a sequence of this length has in page i. */
-static uint32_t tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
+uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
 {
     uint64_t before = (uint64_t)i * page_tokens(c);
     return n_tokens <= before ? 0 : min_u32(page_tokens(c), (uint32_t)(n_tokens - before));
@@ -117,7 +124,7 @@ void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         for (uint32_t i = max_u32(first, s->tables[g].first); i < min_u32(end, table_end(&s->tables[g])); i++)
             if (pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
-                pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), tokens_in(c, n_tokens, i));
+                pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), sequence_tokens_in(c, n_tokens, i));
 }
 
 /* A new slot's own memory. What was taken before a failure waits in the slot for the next try. */
@@ -154,7 +161,8 @@ static sequence *closed_slot(kvk_cache *c)
 static void open_slot(kvk_cache *c, sequence *s)
 {
     c->closed = s->next_closed;
-    *s = (sequence){.generation = s->generation + 1,
+    *s = (sequence){.number = c->opened++,
+                    .generation = s->generation + 1,
                     .is_open = 1,
                     .chain = CHAIN_ROOT,
                     .tail = s->tail,
@@ -182,7 +190,7 @@ static int seq_open(kvk_cache *c, const kvk_seq_params *used, kvk_seq *out)
     open_slot(c, s);
     s->priority = used->priority;
     s->scope = (scope){used->salt, used->adapter};
-    *out = handle_of(c, s);
+    *out = sequence_handle(c, s);
     return 0;
 }
 
@@ -202,7 +210,9 @@ static int seq_close(kvk_cache *c, kvk_seq seq)
     sequence *s = sequence_find(c, seq);
     if (!s)
         return KVK_ESTALE;
-    int gone = sequence_release(c, s, 0);
+    int gone = s->swapped ? 0 : sequence_release(c, s, 0);
+    if (s->swapped)
+        sequence_drop_host(c, s);
     sequence_follow(c, s, CHAIN_ROOT);
     s->is_open = 0;
     c->counters.sequences--;
@@ -240,9 +250,10 @@ static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 
 static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
 {
-    const sequence *parent = sequence_find(c, seq);
-    if (!parent)
-        return KVK_ESTALE;
+    sequence *parent;
+    int rc = sequence_use(c, seq, &parent);
+    if (rc < 0)
+        return rc;
     if (parent->n_in_flight)
         return KVK_EBUSY;
     sequence *child = closed_slot(c);
@@ -262,7 +273,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     if (child->tail)
         memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
     share_pages(c, child, parent);
-    *out = handle_of(c, child);
+    *out = sequence_handle(c, child);
     return 0;
 }
 
@@ -308,7 +319,8 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
                          .n_tokens = s->n_tokens,
                          .n_committed = s->n_committed,
                          .n_pages = longest_table(cache, s),
-                         .n_in_flight = s->n_in_flight};
+                         .n_in_flight = s->n_in_flight,
+                         .swapped = s->swapped};
     return copy_sized(out, &info, sizeof info);
 }
 
@@ -316,9 +328,10 @@ int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t 
 {
     if (!cache || group >= cache->config.n_groups || (cap && !pages))
         return KVK_EINVAL;
-    const sequence *s = sequence_find(cache, seq);
-    if (!s)
-        return KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(cache, seq, &s);
+    if (rc < 0)
+        return rc;
     const table *t = &s->tables[group];
     if (!pages)
         return (int)t->n;
@@ -333,6 +346,7 @@ int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
 {
     if (!cache || group >= cache->config.n_groups)
         return KVK_EINVAL;
-    const sequence *s = sequence_find(cache, seq);
-    return s ? (int)(s->tables[group].first * page_tokens(cache)) : KVK_ESTALE;
+    sequence *s;
+    int rc = sequence_use(cache, seq, &s);
+    return rc < 0 ? rc : (int)(s->tables[group].first * page_tokens(cache));
 }

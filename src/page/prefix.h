@@ -2,9 +2,10 @@
  *
  * A node is the content of one full page together with everything before it: its parent node, its row (the page's
  * tokens, or the caller's key) and, at the root, the scope (salt and adapter). Pages hold nodes: several pages may
- * hold the same one, a page holds at most one. A node lives while a page holds it, a child names it or a sequence goes
- * on from it, so a parent never dies before its child. A node's key is XXH3-128(parent's key, scope, row): the map from keys is only an
- * index, and a hit is taken after parent, scope and row compared equal, so a collision costs time and nothing else.
+ * hold the same one, a page holds at most one. A node lives while a page holds it, a child names it or a sequence
+ * goes on from it, so a parent never dies before its child. A node's key is XXH3-128(parent's key, scope, row): the
+ * map from keys is only an index, and a hit is taken after parent, scope and row compared equal, so a collision costs
+ * time and nothing else.
  *
  * Every function is O(row) and none but prefix_prepare allocates. */
 #ifndef KVK_PAGE_PREFIX_H

@@ -57,7 +57,8 @@ static int prepare(pool *p, uint32_t n_pages)
     return map_prepare(&x->known, x->ghost_cap - x->known.count);
 }
 
-/* A key leaves the small queue: it takes the place of the oldest in the ring, which has as many as the pool has pages. */
+/* A key leaves the small queue: it takes the place of the oldest in the ring, which has as many as the pool has
+ * pages. */
 static void remember(s3fifo *x, uint64_t key, uint32_t size)
 {
     uint64_t *slot = &x->ghost[x->gone % size];

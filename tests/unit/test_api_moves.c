@@ -95,7 +95,7 @@ START_TEST(moves_touch_only_the_tokens_they_name)
     static const kvk_move moves[] = {
         {KVK_MOVE_COPY, 0, 0, 2, 1}, {KVK_MOVE_COPY, 0, 0, 1, 2}, {KVK_MOVE_ZERO, 0, 1, 1, 1}};
     fill_memory();
-    ck_assert_int_eq(kvk_moves_run_host(moves, 3, &host, 1), 3);
+    ck_assert_int_eq(kvk_moves_run_host(moves, 3, &(kvk_host_memory){.groups = &host, .n_groups = 1}), 3);
     ck_assert_mem_eq(memory, first_page, PAGE_STRIDE);
     ck_assert_mem_eq(memory + PAGE_STRIDE, "\0\0\0def..\0\0\0xyz......", PAGE_STRIDE);
     ck_assert_mem_eq(memory + 2UL * PAGE_STRIDE, "abc.....uvw.........", PAGE_STRIDE);
@@ -107,7 +107,7 @@ START_TEST(moves_run_in_order)
     static const kvk_move moves[] = {
         {KVK_MOVE_COPY, 0, 0, 1, 2}, {KVK_MOVE_ZERO, 0, 0, 0, 2}, {KVK_MOVE_COPY, 0, 1, 2, 2}};
     fill_memory();
-    ck_assert_int_eq(kvk_moves_run_host(moves, 3, &host, 1), 3);
+    ck_assert_int_eq(kvk_moves_run_host(moves, 3, &(kvk_host_memory){.groups = &host, .n_groups = 1}), 3);
     ck_assert_mem_eq(memory + 2UL * PAGE_STRIDE, first_page, PAGE_STRIDE);
 }
 END_TEST
@@ -117,7 +117,8 @@ static void refused(kvk_move bad, const kvk_host_pages *groups, uint32_t n_group
 {
     const kvk_move moves[] = {{KVK_MOVE_ZERO, 0, 0, 0, 2}, bad};
     fill_memory();
-    ck_assert_int_eq(kvk_moves_run_host(moves, 2, groups, n_groups), KVK_EINVAL);
+    ck_assert_int_eq(kvk_moves_run_host(moves, 2, &(kvk_host_memory){.groups = groups, .n_groups = n_groups}),
+                     KVK_EINVAL);
     ck_assert_mem_eq(memory, first_page, PAGE_STRIDE);
 }
 
@@ -160,15 +161,15 @@ START_TEST(rows_and_pages_may_touch)
     dense.row_stride = 6;
     dense.page_stride = 12;
     memcpy(memory, "abcdefuvwxyz............", 24);
-    ck_assert_int_eq(kvk_moves_run_host(&move, 1, &dense, 1), 1);
+    ck_assert_int_eq(kvk_moves_run_host(&move, 1, &(kvk_host_memory){.groups = &dense, .n_groups = 1}), 1);
     ck_assert_mem_eq(memory, "abcdefuvwxyzabcdefuvwxyz", 24);
 }
 END_TEST
 
 START_TEST(no_moves_are_fine)
 {
-    ck_assert_int_eq(kvk_moves_run_host(NULL, 0, &host, 1), 0);
-    ck_assert_int_eq(kvk_moves_run_host(NULL, 1, &host, 1), KVK_EINVAL);
+    ck_assert_int_eq(kvk_moves_run_host(NULL, 0, &(kvk_host_memory){.groups = &host, .n_groups = 1}), 0);
+    ck_assert_int_eq(kvk_moves_run_host(NULL, 1, &(kvk_host_memory){.groups = &host, .n_groups = 1}), KVK_EINVAL);
 }
 END_TEST
 

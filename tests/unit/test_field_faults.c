@@ -88,11 +88,11 @@ START_TEST(moves_reach_beyond_four_gibibytes)
     const kvk_move moves[] = {{KVK_MOVE_COPY, 0, 0, 3, 4}, {KVK_MOVE_COPY, 0, 3, 2, 2}, {KVK_MOVE_ZERO, 0, 3, 3, 4}};
     ck_assert_ptr_ne(base, MAP_FAILED);
     memset(base, 'k', 32);
-    ck_assert_int_eq(kvk_moves_run_host(moves, 2, &pages, 1), 2);
+    ck_assert_int_eq(kvk_moves_run_host(moves, 2, &(kvk_host_memory){.groups = &pages, .n_groups = 1}), 2);
     ck_assert_mem_eq(base + 3 * stride, base, 32);
     ck_assert_mem_eq(base + 2 * stride, base, 16);
     ck_assert_int_eq(base[2 * stride + 16], 0);
-    ck_assert_int_eq(kvk_moves_run_host(&moves[2], 1, &pages, 1), 1);
+    ck_assert_int_eq(kvk_moves_run_host(&moves[2], 1, &(kvk_host_memory){.groups = &pages, .n_groups = 1}), 1);
     for (size_t i = 0; i < 32; i++)
         ck_assert_int_eq(base[3 * stride + i], 0);
     munmap(base, 4 * stride);
@@ -111,7 +111,7 @@ static void run_moves(float kv[4][4])
     const kvk_host_pages pages = {kv, 4 * sizeof(float), 0, 1, sizeof(float), 4, 4};
     kvk_move moves[API_MAX];
     int n = kvk_moves_take(cache, moves, API_MAX);
-    ck_assert_int_eq(kvk_moves_run_host(moves, (uint32_t)n, &pages, 1), n);
+    ck_assert_int_eq(kvk_moves_run_host(moves, (uint32_t)n, &(kvk_host_memory){.groups = &pages, .n_groups = 1}), n);
 }
 
 static int count_nan(float kv[4][4], kvk_seq seq)
