@@ -6,6 +6,7 @@
  *
  * What holds for every call:
  *   Threads   one thread at a time per cache; different caches never interfere; no globals, no locks.
+ *   Callbacks no call on a cache from inside one of its own callbacks: KVK_EREENTRY, kvk_cache_close does nothing.
  *   Results   an int >= 0, or a negative KVK_E* code (kvk_strerror tells it in words). Nothing aborts.
  *   Failure   a call that fails has changed nothing, memory shortage included.
  *   Memory    from one jemalloc arena of the cache's own, or from the caller's allocator. Every array grows to its
@@ -52,7 +53,8 @@ extern "C" {
     X(KVK_EBUSY, -6, "in use by a sequence or by a batch in flight")                                                   \
     X(KVK_ESPACE, -7, "an output array is too small")                                                                  \
     X(KVK_ESTATE, -8, "call out of order: see what it needs to come before")                                           \
-    X(KVK_EIO, -9, "the recorder's writer failed")
+    X(KVK_EIO, -9, "a writer of the caller's failed")                                                                  \
+    X(KVK_EREENTRY, -10, "called from inside a callback of this cache")
 
 enum kvk_error {
 #define KVK_ERROR_ENUM(name, value, text) name = value,
@@ -311,6 +313,12 @@ KVK_API int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *range
 /* Tells the time, for durations; it must not go back. Starts at 0. KVK_EINVAL. */
 KVK_API int kvk_set_time(kvk_cache *cache, uint64_t now_ms);
 
+/* Changes the size of the pool, 1 .. KVK_MAX_PAGES; the watermark becomes no larger. Growing takes effect at once. Shrinking drains: pages with ids from n_pages on are
+ * handed out no more; free and cached ones go at once, used, pinned and limbo ones when they are let go. With `move`
+ * used ones are replaced as far as there are other pages: all tables that name one name the new one from now on, and
+ * a KVK_MOVE_COPY is queued. Returns how many pages are still to drain. KVK_EINVAL, KVK_ENOMEM. */
+KVK_API int kvk_resize(kvk_cache *cache, uint32_t n_pages, int move);
+
 /* ---- Batches ------------------------------------------------------------------------------------------------- */
 
 typedef struct kvk_batch_entry {
@@ -437,6 +445,7 @@ typedef struct kvk_stats {
     uint64_t memory_allocations;                    /* made since open */
     uint32_t pages_pinned;                          /* cached pages that are pinned: not reclaimable */
     uint32_t host_pages_used;                       /* of the host pool, by swapped sequences */
+    uint32_t pages_draining, reserved;              /* of n_pages, those that go when they are let go (kvk_resize) */
     uint64_t preemptions, swapped_out_pages, swapped_in_pages;
     double usage_pages;  /* pages_used / n_pages */
     double usage_tokens; /* live_tokens / (n_pages * page_tokens) */
@@ -465,6 +474,34 @@ typedef void (*kvk_audit_fn)(void *ctx, const char *invariant, const char *text)
 /* Checks every invariant of docs/invariants.md over the whole state and reports all violations. Returns their number.
  * `report` may be NULL. O(pages + table entries). KVK_ENOMEM. */
 KVK_API int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx);
+
+typedef enum kvk_event_kind {
+    KVK_EVENT_STORED = 0,  /* content became findable in a group */
+    KVK_EVENT_REMOVED = 1, /* the last page of a group that held it is gone */
+    KVK_EVENT_CLEARED = 2  /* all content was forgotten at once; no KVK_EVENT_REMOVED comes for it */
+} kvk_event_kind;
+
+/* What a router needs that sends requests where their prefix is (the words of vLLM's KV events). */
+typedef struct kvk_event {
+    uint32_t size;
+    uint32_t kind;       /* a kvk_event_kind */
+    kvk_key key, parent; /* XXH3-128 chain keys; parent 0 at the first page */
+    kvk_key salt;
+    uint64_t adapter;
+    const uint32_t *tokens;  /* [page_tokens], KVK_CONTENT_TOKENS; else NULL. Valid during the callback */
+    const kvk_key *page_key; /* KVK_CONTENT_KEYS: the caller's; else NULL */
+    uint32_t page_tokens;
+    uint32_t group;
+    uint32_t page;   /* KVK_EVENT_STORED: the page that holds it */
+    uint32_t medium; /* 0: the pool (vLLM: GPU) */
+} kvk_event;
+
+/* Is called for each event, in the order in which things happen. Every call on this cache from inside gives
+ * KVK_EREENTRY. */
+typedef void (*kvk_event_fn)(void *ctx, const kvk_event *event);
+
+/* `fn` NULL: no events, which cost nothing. KVK_EINVAL. */
+KVK_API int kvk_set_events(kvk_cache *cache, kvk_event_fn fn, void *ctx);
 
 /* Takes `n` bytes of the op log; returns 0, or anything else to say that it failed. */
 typedef int (*kvk_write_fn)(void *ctx, const char *bytes, size_t n);

@@ -298,8 +298,8 @@ static void check_moves(audit *a)
 
 int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     uint32_t need = max_u32(max_u32(max_u32(cache->store.pool.cap, cache->host.unseen), cache->store.prefix.node_cap),
                             cache->slots_cap);
     if (memory_grow(&cache->memory, &cache->seen, &cache->seen_cap, max_u32(need, 1), sizeof *cache->seen) < 0)

@@ -108,8 +108,8 @@ static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, 
 
 int kvk_batch_plan(kvk_cache *cache, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan, kvk_batch *out)
 {
-    if (!cache || (n && !entries) || n > INT32_MAX || !plan_is_valid(plan) || !out)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || (n && !entries) || n > INT32_MAX || !plan_is_valid(plan) || !out)
+        return cache_refuses(cache);
     int rc = batch_plan(cache, entries, n, plan);
     if (rc >= 0)
         *out = cache->batches[cache->n_batches - 1].epoch;
@@ -208,8 +208,8 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
 
 int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result)
 {
-    if (!cache || (result && result->size != sizeof *result))
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || (result && result->size != sizeof *result))
+        return cache_refuses(cache);
     int rc = batch_end(cache, batch, result);
     if (cache->recorder)
         record_end(cache, batch, result, rc);

@@ -121,7 +121,7 @@ static void close_batches(kvk_cache *c)
 
 void kvk_cache_close(kvk_cache *cache)
 {
-    if (!cache)
+    if (!cache_is_ready(cache))
         return;
     kvk_record_stop(cache);
     close_sequences(cache);
@@ -141,7 +141,9 @@ void kvk_cache_close(kvk_cache *cache)
 
 int kvk_cache_config(const kvk_cache *cache, kvk_config *out)
 {
-    return cache && out ? copy_sized(out, &cache->config, sizeof *out) : KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out)
+        return cache_refuses(cache);
+    return copy_sized(out, &cache->config, sizeof *out);
 }
 
 static kvk_stats stats_of(const kvk_cache *c)
@@ -181,16 +183,16 @@ static kvk_stats stats_of(const kvk_cache *c)
 
 int kvk_stats_get(const kvk_cache *cache, kvk_stats *out)
 {
-    if (!cache || !out)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out)
+        return cache_refuses(cache);
     kvk_stats stats = stats_of(cache);
     return copy_sized(out, &stats, sizeof stats);
 }
 
 int kvk_page_info_get(const kvk_cache *cache, uint32_t page, kvk_page_info *out)
 {
-    if (!cache || !out || page >= cache->config.n_pages)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out || page >= cache->config.n_pages)
+        return cache_refuses(cache);
     const pool *p = &cache->store.pool;
     kvk_page_info info = {.state = (uint32_t)pool_state(p, page)};
     if (page < p->unseen) {

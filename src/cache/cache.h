@@ -82,8 +82,23 @@ struct kvk_cache {
     int retaining;  /* a retention was set: levels and deadlines cover all pages */
     heap deadlines; /* page ids by when their priority falls back to the default */
     uint64_t now_ms;
+    kvk_event_fn on_event; /* NULL: none */
+    void *event_ctx;
+    int in_callback;
     recorder *recorder; /* NULL: off */
 };
+
+/* False for NULL, and from inside a callback. */
+static inline int cache_is_ready(const kvk_cache *c)
+{
+    return c && !c->in_callback;
+}
+
+/* Why a call is refused that did not pass its first checks. */
+static inline int cache_refuses(const kvk_cache *c)
+{
+    return c && c->in_callback ? KVK_EREENTRY : KVK_EINVAL;
+}
 
 /* ---- handles (sequence.c) */
 
@@ -144,6 +159,14 @@ int retain_prepare(kvk_cache *c);
 
 /* Gives page i of a sequence that releases it the priority of the range that holds its first token, if one does. */
 void retain_page(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
+
+/* ---- events (events.c) */
+
+/* Tells that all content was forgotten. */
+void events_cleared(kvk_cache *c);
+
+/* Turns events off around what is told as a whole, and on again. */
+void events_listen(kvk_cache *c, int on);
 
 /* ---- content (content.c) */
 

@@ -87,8 +87,8 @@ static int commit(kvk_cache *c, kvk_seq seq, const kvk_text *text)
 
 int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     int rc = commit(cache, seq, text);
     if (cache->recorder)
         record_commit(cache, seq, text, rc);
@@ -157,8 +157,8 @@ static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
 
 int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     int rc = truncate_to(cache, seq, n_tokens);
     if (cache->recorder)
         record_truncate(cache, seq, n_tokens, rc);

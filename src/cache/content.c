@@ -119,8 +119,8 @@ static int check_prompt(const kvk_cache *c, const kvk_text *prompt)
 int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt)
 {
     kvk_seq_params used;
-    if (!cache || sequence_params(params, &used) < 0 || check_prompt(cache, prompt) < 0)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || sequence_params(params, &used) < 0 || check_prompt(cache, prompt) < 0)
+        return cache_refuses(cache);
     scope in = {used.salt, used.adapter};
     lookup l = look_up(cache, prompt, &in);
     return (int)(l.pages * page_tokens(cache));
@@ -179,8 +179,8 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
 
 int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     int rc = attach(cache, seq, prompt);
     if (cache->recorder)
         record_attach(cache, seq, prompt, rc);
@@ -190,14 +190,20 @@ int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt)
 static int reset(kvk_cache *c, uint32_t *in_use)
 {
     *in_use = pool_used(&c->store.pool) + c->store.pool.limbo.count + c->store.pool.n_pinned;
-    return *in_use ? KVK_EBUSY : (int)store_forget_cached(&c->store);
+    if (*in_use)
+        return KVK_EBUSY;
+    events_listen(c, 0);
+    int n = (int)store_forget_cached(&c->store);
+    events_listen(c, 1);
+    events_cleared(c);
+    return n;
 }
 
 int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use)
 {
     uint32_t held;
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     int rc = reset(cache, &held);
     if (in_use)
         *in_use = held;

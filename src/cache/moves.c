@@ -23,8 +23,8 @@ void moves_push(kvk_cache *c, kvk_move move)
 
 int kvk_moves_take(kvk_cache *cache, kvk_move *moves, uint32_t cap)
 {
-    if (!cache || (cap && !moves))
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || (cap && !moves))
+        return cache_refuses(cache);
     move_queue *q = &cache->moves;
     uint32_t waiting = q->end - q->first, n = min_u32(waiting, cap);
     if (cap == 0)

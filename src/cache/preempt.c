@@ -84,8 +84,8 @@ static int preempt(kvk_cache *c, kvk_seq seq, kvk_preempt_how how)
 
 int kvk_preempt(kvk_cache *cache, kvk_seq seq, kvk_preempt_how how)
 {
-    if (!cache || (unsigned)how > KVK_PREEMPT_SWAP)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || (unsigned)how > KVK_PREEMPT_SWAP)
+        return cache_refuses(cache);
     return preempt(cache, seq, how);
 }
 
@@ -143,8 +143,8 @@ static int swap_in(kvk_cache *c, kvk_seq seq, kvk_effort effort)
 
 int kvk_swap_in(kvk_cache *cache, kvk_seq seq, kvk_effort effort)
 {
-    if (!cache || (unsigned)effort > KVK_EVICT)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || (unsigned)effort > KVK_EVICT)
+        return cache_refuses(cache);
     return swap_in(cache, seq, effort);
 }
 
@@ -157,8 +157,8 @@ static int is_better_victim(const sequence *a, const sequence *b)
 
 int kvk_victim(const kvk_cache *cache, kvk_seq *out)
 {
-    if (!cache || !out)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out)
+        return cache_refuses(cache);
     const sequence *best = NULL;
     for (uint32_t i = 0; i < cache->n_slots; i++) {
         const sequence *s = &cache->sequences[i];

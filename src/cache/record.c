@@ -359,8 +359,8 @@ static int is_untouched(const kvk_cache *c)
 
 int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx)
 {
-    if (!cache || !write)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !write)
+        return cache_refuses(cache);
     if (cache->recorder || !is_untouched(cache))
         return KVK_ESTATE;
     recorder *r = memory_take(&cache->memory, sizeof *r);
@@ -377,8 +377,8 @@ int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx)
 
 int kvk_record_stop(kvk_cache *cache)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     recorder *r = cache->recorder;
     if (!r)
         return KVK_ESTATE;

@@ -32,8 +32,8 @@ int reserve_judge(const kvk_cache *c, const growth *g, kvk_effort effort)
 
 static int check_reserve(const kvk_cache *c, kvk_seq seq, kvk_effort effort)
 {
-    if (!c || (unsigned)effort > KVK_EVICT)
-        return KVK_EINVAL;
+    if (!cache_is_ready(c) || (unsigned)effort > KVK_EVICT)
+        return cache_refuses(c);
     sequence *s;
     return sequence_use(c, seq, &s);
 }
@@ -129,7 +129,7 @@ static int reserve(kvk_cache *c, sequence *s, const growth *g, kvk_effort effort
 int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
 {
     int rc = check_reserve(cache, seq, effort);
-    if (rc == KVK_EINVAL)
+    if (rc == KVK_EINVAL || rc == KVK_EREENTRY)
         return rc;
     sequence *s = rc == 0 ? sequence_find(cache, seq) : NULL;
     uint32_t had = s ? table_end(&s->tables[0]) : 0;

@@ -40,12 +40,12 @@ static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
 
 int kvk_pin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
 {
-    return cache ? change_pins(cache, seq, n_tokens, 1) : KVK_EINVAL;
+    return cache_is_ready(cache) ? change_pins(cache, seq, n_tokens, 1) : cache_refuses(cache);
 }
 
 int kvk_unpin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
 {
-    return cache ? change_pins(cache, seq, n_tokens, -1) : KVK_EINVAL;
+    return cache_is_ready(cache) ? change_pins(cache, seq, n_tokens, -1) : cache_refuses(cache);
 }
 
 /* ---- retention */
@@ -111,15 +111,15 @@ static int retain(kvk_cache *c, kvk_seq seq, const kvk_retention *ranges, uint32
 
 int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *ranges, uint32_t n)
 {
-    if (!cache || !ranges_are_valid(ranges, n))
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !ranges_are_valid(ranges, n))
+        return cache_refuses(cache);
     return retain(cache, seq, ranges, n);
 }
 
 int kvk_set_time(kvk_cache *cache, uint64_t now_ms)
 {
-    if (!cache || now_ms < cache->now_ms)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || now_ms < cache->now_ms)
+        return cache_refuses(cache);
     cache->now_ms = now_ms;
     const heap_item *due;
     while ((due = heap_top(&cache->deadlines)) && due->key <= now_ms) {

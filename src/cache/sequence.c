@@ -197,8 +197,8 @@ static int seq_open(kvk_cache *c, const kvk_seq_params *used, kvk_seq *out)
 int kvk_seq_open(kvk_cache *cache, const kvk_seq_params *params, kvk_seq *out)
 {
     kvk_seq_params used;
-    if (!cache || !out || sequence_params(params, &used) < 0)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out || sequence_params(params, &used) < 0)
+        return cache_refuses(cache);
     int rc = seq_open(cache, &used, out);
     if (cache->recorder && rc >= 0)
         record_open(cache, *out, &used);
@@ -225,8 +225,8 @@ static int seq_close(kvk_cache *c, kvk_seq seq)
 
 int kvk_seq_close(kvk_cache *cache, kvk_seq seq)
 {
-    if (!cache)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
     int rc = seq_close(cache, seq);
     if (cache->recorder)
         record_close(cache, seq, rc);
@@ -279,8 +279,8 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
 
 int kvk_seq_fork(kvk_cache *cache, kvk_seq parent, kvk_seq *out)
 {
-    if (!cache || !out)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out)
+        return cache_refuses(cache);
     kvk_seq child = 0;
     int rc = seq_fork(cache, parent, &child);
     if (rc >= 0)
@@ -292,12 +292,14 @@ int kvk_seq_fork(kvk_cache *cache, kvk_seq parent, kvk_seq *out)
 
 int kvk_seq_set_priority(kvk_cache *cache, kvk_seq seq, int32_t priority)
 {
-    sequence *s = cache ? sequence_find(cache, seq) : NULL;
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
+    sequence *s = sequence_find(cache, seq);
     if (s)
         s->priority = priority;
-    if (cache && cache->recorder)
+    if (cache->recorder)
         record_priority(cache, seq, priority, s ? 0 : KVK_ESTALE);
-    return s ? 0 : cache ? KVK_ESTALE : KVK_EINVAL;
+    return s ? 0 : KVK_ESTALE;
 }
 
 static uint32_t longest_table(const kvk_cache *c, const sequence *s)
@@ -310,8 +312,8 @@ static uint32_t longest_table(const kvk_cache *c, const sequence *s)
 
 int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
 {
-    if (!cache || !out)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || !out)
+        return cache_refuses(cache);
     const sequence *s = sequence_find(cache, seq);
     if (!s)
         return KVK_ESTALE;
@@ -326,8 +328,8 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
 
 int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap)
 {
-    if (!cache || group >= cache->config.n_groups || (cap && !pages))
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !pages))
+        return cache_refuses(cache);
     sequence *s;
     int rc = sequence_use(cache, seq, &s);
     if (rc < 0)
@@ -344,8 +346,8 @@ int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t 
 
 int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
 {
-    if (!cache || group >= cache->config.n_groups)
-        return KVK_EINVAL;
+    if (!cache_is_ready(cache) || group >= cache->config.n_groups)
+        return cache_refuses(cache);
     sequence *s;
     int rc = sequence_use(cache, seq, &s);
     return rc < 0 ? rc : (int)(s->tables[group].first * page_tokens(cache));

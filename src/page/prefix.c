@@ -134,11 +134,19 @@ static list_items holder_links(const prefix *p)
     return (list_items){p->holders, sizeof *p->holders};
 }
 
+static list *copies_of(prefix *p, uint32_t id, uint32_t group)
+{
+    return &p->copies[(size_t)id * p->n_groups + group];
+}
+
 void prefix_hold(prefix *p, uint32_t id, uint32_t group, uint32_t page)
 {
+    list *copies = copies_of(p, id, group);
     p->holders[page].group = group;
     p->nodes[id].holders++;
-    list_push_tail(&p->copies[(size_t)id * p->n_groups + group], holder_links(p), page);
+    list_push_tail(copies, holder_links(p), page);
+    if (p->watch && copies->count == 1)
+        p->watch(p->watch_ctx, id, group, page, 1);
 }
 
 static void unchain(prefix *p, uint32_t id)
@@ -173,8 +181,12 @@ static void bury(prefix *p, uint32_t id)
 
 void prefix_drop(prefix *p, uint32_t id, uint32_t page)
 {
-    list_remove(&p->copies[(size_t)id * p->n_groups + p->holders[page].group], holder_links(p), page);
+    uint32_t group = p->holders[page].group;
+    list *copies = copies_of(p, id, group);
+    list_remove(copies, holder_links(p), page);
     p->nodes[id].holders--;
+    if (p->watch && copies->count == 0)
+        p->watch(p->watch_ctx, id, group, page, 0);
     bury(p, id);
 }
 

@@ -42,6 +42,9 @@ typedef struct prefix_config {
     uint64_t seed;
 } prefix_config;
 
+/* `came` is 1 when the first page of a group came to hold the node, 0 when the last one went. */
+typedef void (*prefix_watch)(void *ctx, uint32_t id, uint32_t group, uint32_t page, int came);
+
 typedef struct prefix {
     memory *memory;
     uint32_t row_bytes, n_groups;
@@ -54,7 +57,9 @@ typedef struct prefix {
     scope *scopes;      /* [scope_cap] */
     list *copies;       /* [copies_cap / n_groups][n_groups] pages that hold the node */
     holder *holders;    /* [holder_cap] by page id */
-    uint8_t *scratch;   /* what is hashed */
+    prefix_watch watch; /* told when a content's first page of a group comes and its last one goes; may be NULL */
+    void *watch_ctx;
+    uint8_t *scratch; /* what is hashed */
     uint32_t node_cap, row_cap, scope_cap, copies_cap, holder_cap;
     uint32_t n_nodes; /* ever made: those beyond were never used */
     uint32_t n_live, dead;
