@@ -37,12 +37,15 @@ __attribute__((format(printf, 3, 4))) static void violated(audit *a, const char 
 static void count_states(audit *a)
 {
     const pool *p = &a->c->store.pool;
-    uint32_t n[4] = {p->n_pages - p->unseen, 0, 0, 0};
+    uint32_t n[4] = {p->limit > p->unseen ? p->limit - p->unseen : 0, 0, 0, 0}, draining = 0;
     uint32_t pinned = 0;
     uint64_t live = 0;
     for (uint32_t id = 0; id < p->unseen; id++) {
         int state = pool_state(p, id);
+        if (state == KVK_PAGE_FREE && id >= p->limit)
+            continue; /* gone */
         n[state]++;
+        draining += id >= p->limit;
         pinned += state == KVK_PAGE_CACHED && pool_is_pinned(p, id);
         live += state == KVK_PAGE_USED ? p->pages[id].filled : 0;
         EXPECT(a, "P6", p->pages[id].filled <= page_tokens(a->c), "page %u: %u places filled", id, p->pages[id].filled);
@@ -52,6 +55,7 @@ static void count_states(audit *a)
     EXPECT(a, "P4", n[KVK_PAGE_CACHED] == p->n_cached && pinned == p->n_pinned, "cached %u, pinned %u, counted %u, %u",
            p->n_cached, p->n_pinned, n[KVK_PAGE_CACHED], pinned);
     EXPECT(a, "P5", n[KVK_PAGE_LIMBO] == p->limbo.count, "limbo %u, counted %u", p->limbo.count, n[KVK_PAGE_LIMBO]);
+    EXPECT(a, "P8", draining == p->draining, "%u pages drain, says %u", draining, p->draining);
     EXPECT(a, "P6", live == p->live_tokens, "live tokens %llu, counted %llu", (unsigned long long)p->live_tokens,
            (unsigned long long)live);
 }
@@ -112,7 +116,7 @@ static void check_chain(audit *a, const sequence *s, uint32_t g)
         return;
     for (; i > 0 && node != NODE_NONE; node = c->store.prefix.nodes[node].parent) {
         i--;
-        if (table_holds(&s->tables[g], i))
+        if (table_holds(&s->tables[g], i) && *table_at(&s->tables[g], i) < c->store.pool.limit)
             EXPECT(a, "C4", c->store.pool.pages[*table_at(&s->tables[g], i)].content == node,
                    "group %u entry %u is not found by its chain", g, i);
     }
@@ -281,7 +285,7 @@ static void check_batches(audit *a)
 /* Pages of the pool that one side of a move names. */
 static uint32_t pages_of(const kvk_cache *c, const kvk_move *m, uint32_t host_kind)
 {
-    return m->kind == host_kind ? c->config.host_pages : c->config.n_pages;
+    return m->kind == host_kind ? c->config.host_pages : max_u32(c->store.pool.limit, c->store.pool.unseen);
 }
 
 static void check_moves(audit *a)

@@ -150,11 +150,12 @@ static kvk_stats stats_of(const kvk_cache *c)
 {
     const pool *p = &c->store.pool;
     const counters *n = &c->counters;
-    return (kvk_stats){.n_pages = p->n_pages,
+    return (kvk_stats){.n_pages = pool_pages(p),
                        .page_tokens = page_tokens(c),
                        .pages_free = pool_free(p),
                        .pages_cached = p->n_cached,
                        .pages_pinned = p->n_pinned,
+                       .pages_draining = p->draining,
                        .pages_limbo = p->limbo.count,
                        .pages_used = pool_used(p),
                        .sequences = n->sequences,
@@ -177,8 +178,8 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .memory_bytes = c->memory.bytes,
                        .peak_memory_bytes = c->memory.peak_bytes,
                        .memory_allocations = c->memory.allocations,
-                       .usage_pages = (double)pool_used(p) / p->n_pages,
-                       .usage_tokens = (double)p->live_tokens / ((double)p->n_pages * page_tokens(c))};
+                       .usage_pages = (double)pool_used(p) / pool_pages(p),
+                       .usage_tokens = (double)p->live_tokens / ((double)pool_pages(p) * page_tokens(c))};
 }
 
 int kvk_stats_get(const kvk_cache *cache, kvk_stats *out)
@@ -191,7 +192,7 @@ int kvk_stats_get(const kvk_cache *cache, kvk_stats *out)
 
 int kvk_page_info_get(const kvk_cache *cache, uint32_t page, kvk_page_info *out)
 {
-    if (!cache_is_ready(cache) || !out || page >= cache->config.n_pages)
+    if (!cache_is_ready(cache) || !out || page >= max_u32(cache->store.pool.limit, cache->store.pool.unseen))
         return cache_refuses(cache);
     const pool *p = &cache->store.pool;
     kvk_page_info info = {.state = (uint32_t)pool_state(p, page)};

@@ -15,6 +15,13 @@ static int may_change_pins(const kvk_cache *c, uint32_t page, int pins)
     return p->pages[page].content == CONTENT_NONE ? KVK_ESTATE : 0;
 }
 
+static void add_pins(kvk_cache *c, uint32_t page, int pins)
+{
+    pool_add_pins(pool_of(c), page, pins);
+    if (page >= c->store.pool.limit && !pool_is_pinned(pool_of(c), page))
+        store_withdraw(&c->store, page);
+}
+
 static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
 {
     sequence *s;
@@ -34,7 +41,7 @@ static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         for (uint32_t i = s->tables[g].first; i < full; i++, n++)
-            pool_add_pins(pool_of(c), *table_at(&s->tables[g], i), pins);
+            add_pins(c, *table_at(&s->tables[g], i), pins);
     return (int)n;
 }
 

@@ -8,7 +8,7 @@
 
 int pool_open(pool *p, memory *from, uint32_t n_pages, const reclaim_order *order)
 {
-    *p = (pool){.memory = from, .n_pages = n_pages, .order = order, .limbo = LIST_EMPTY, .oldest_open = 1};
+    *p = (pool){.memory = from, .limit = n_pages, .order = order, .limbo = LIST_EMPTY, .oldest_open = 1};
     p->reclaim_state = memory_take(from, order->state_bytes);
     if (!p->reclaim_state)
         return KVK_ENOMEM;
@@ -31,9 +31,9 @@ void pool_close(pool *p)
 
 int pool_prepare(pool *p, uint32_t n)
 {
-    uint32_t unseen = p->n_pages - p->unseen;
-    uint32_t need = p->unseen + (n > p->n_stacked ? min_u32(n - p->n_stacked, unseen) : 0);
-    need = max_u32(need, min_u32(FIRST_CAP, p->n_pages));
+    uint32_t never_taken = p->limit > p->unseen ? p->limit - p->unseen : 0;
+    uint32_t need = p->unseen + (n > p->n_stacked ? min_u32(n - p->n_stacked, never_taken) : 0);
+    need = max_u32(need, min_u32(FIRST_CAP, p->limit));
     if (memory_grow(p->memory, &p->stack, &p->stack_cap, need, sizeof *p->stack) < 0)
         return KVK_ENOMEM;
     if (p->order->prepare && p->order->prepare(p, need) < 0)
@@ -151,6 +151,46 @@ void pool_set_level(pool *p, uint32_t id, uint32_t level)
     p->levels[id] = (uint8_t)level;
     if (ordered)
         p->order->insert(p, id);
+}
+
+/* True of a page from the limit on that is still counted. */
+static int drains(const pool *p, uint32_t id)
+{
+    return id >= p->limit && pool_state(p, id) != KVK_PAGE_FREE;
+}
+
+static void drop_from_stack(pool *p)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < p->n_stacked; i++)
+        if (p->stack[i] < p->limit)
+            p->stack[kept++] = p->stack[i];
+    p->n_stacked = kept;
+}
+
+void pool_set_limit(pool *p, uint32_t limit)
+{
+    uint32_t was = p->limit;
+    p->limit = limit;
+    drop_from_stack(p);
+    for (uint32_t id = min_u32(limit, p->unseen); id-- > was;) /* what was gone comes back, the lowest on top */
+        if (pool_state(p, id) == KVK_PAGE_FREE)
+            p->stack[p->n_stacked++] = id;
+    p->draining = 0;
+    for (uint32_t id = limit; id < p->unseen; id++)
+        p->draining += (uint32_t)drains(p, id);
+}
+
+void pool_replace(pool *p, uint32_t old, uint32_t page)
+{
+    p->pages[page].refs = p->pages[old].refs;
+    pool_set_filled(p, page, p->pages[old].filled);
+    if (pool_is_pinned(p, old)) {
+        p->pins[page] = p->pins[old];
+        p->pins[old] = 0;
+    }
+    p->pages[old].refs = 1;
+    pool_unref(p, old, 0);
 }
 
 int pool_state(const pool *p, uint32_t id)

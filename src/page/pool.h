@@ -5,7 +5,8 @@
  *     limbo   refs 0, epoch >= oldest_open             a batch in flight may read it; on the limbo list
  *     cached  refs 0, content known                    held by the reclaim order, unless it is pinned
  *     free    refs 0, content CONTENT_NONE             on the free stack, or never taken yet (id >= unseen)
- * What is on no list is used: free + cached + limbo + used == n_pages (P1).
+ * What is on no list is used: free + cached + limbo + used == limit + draining (P1). A page from `limit` on that nobody
+ * refers to and that is not pinned is gone: it is not counted.
  *
  * Every function is O(1) unless it says otherwise, and none but pool_prepare allocates. */
 #ifndef KVK_PAGE_POOL_H
@@ -33,8 +34,9 @@ typedef struct pool {
     page_record *pages; /* [cap], for pages below cap */
     uint32_t *stack; /* [stack_cap] free pages; last freed is first taken: its lines may still be in the CPU's cache */
     uint32_t cap, stack_cap;
-    uint32_t n_pages;
-    uint32_t unseen; /* the first page never taken; those from here on are free */
+    uint32_t limit;    /* pages with ids below are handed out */
+    uint32_t draining; /* pages from there on that are not gone yet: used, in limbo or pinned */
+    uint32_t unseen;   /* the first page never taken; those from here on are free */
     uint32_t n_stacked;
     uint32_t peak_used;
     uint32_t n_cached, n_pinned; /* cached pages, and those of them that are pinned */
@@ -65,6 +67,12 @@ void pool_ref(pool *p, uint32_t id);
  * cached list. */
 void pool_set_content(pool *p, uint32_t id, uint32_t content);
 
+/* Changes the limit. O(pages taken). */
+void pool_set_limit(pool *p, uint32_t limit);
+
+/* A used page takes the place of another, with its references and pins. Releases the other. */
+void pool_replace(pool *p, uint32_t old, uint32_t page);
+
 /* Sets how many token places of a used page are written. */
 void pool_set_filled(pool *p, uint32_t id, uint32_t filled);
 
@@ -86,9 +94,14 @@ static inline list_items pool_links(const pool *p)
     return (list_items){p->pages, sizeof *p->pages};
 }
 
+static inline uint32_t pool_pages(const pool *p)
+{
+    return p->limit + p->draining;
+}
+
 static inline uint32_t pool_free(const pool *p)
 {
-    return p->n_pages - p->unseen + p->n_stacked;
+    return (p->limit > p->unseen ? p->limit - p->unseen : 0) + p->n_stacked;
 }
 
 static inline uint32_t pool_available(const pool *p)
@@ -98,7 +111,7 @@ static inline uint32_t pool_available(const pool *p)
 
 static inline uint32_t pool_used(const pool *p)
 {
-    return p->n_pages - pool_free(p) - p->n_cached - p->limbo.count;
+    return pool_pages(p) - pool_free(p) - p->n_cached - p->limbo.count;
 }
 
 static inline int pool_is_pinned(const pool *p, uint32_t id)
@@ -148,10 +161,12 @@ void pool_uncache(pool *p, uint32_t id);
 /* A page that nobody refers to and no batch reads finds its place. */
 static inline void pool_settle(pool *p, uint32_t id)
 {
-    if (p->pages[id].content == CONTENT_NONE)
+    if (p->pages[id].content != CONTENT_NONE)
+        pool_cache(p, id);
+    else if (id < p->limit)
         p->stack[p->n_stacked++] = id;
     else
-        pool_cache(p, id);
+        p->draining--;
 }
 
 /* One table entry less, of a sequence that batch `epoch` read last (0: none did). Returns 1 if nobody refers to the

@@ -20,7 +20,7 @@ typedef struct place {
 typedef struct s3fifo {
     heap queues[2];
     place *places;   /* [cap] by page */
-    uint64_t *ghost; /* [n_pages] keys that left the small queue, a ring */
+    uint64_t *ghost; /* [limit] keys that left the small queue, a ring */
     map known;       /* key -> its number in the ring's history */
     uint32_t cap, ghost_cap;
     uint64_t gone; /* keys ever put into the ring */
@@ -109,7 +109,7 @@ static uint32_t first(pool *p)
 {
     s3fifo *x = p->reclaim_state;
     for (;;) {
-        int from_small = x->queues[SMALL].count > p->n_pages / 10 || x->queues[MAIN].count == 0;
+        int from_small = x->queues[SMALL].count > p->limit / 10 || x->queues[MAIN].count == 0;
         uint32_t page = heap_top(&x->queues[from_small ? SMALL : MAIN])->id;
         uint8_t uses = x->places[page].uses;
         if (from_small ? uses < 2 : uses == 0)
@@ -122,7 +122,7 @@ static void reclaimed(pool *p, uint32_t page, uint64_t key)
 {
     s3fifo *x = p->reclaim_state;
     if (x->places[page].queue == SMALL)
-        remember(x, key, p->n_pages);
+        remember(x, key, p->limit);
 }
 
 const reclaim_order reclaim_s3fifo = {.state_bytes = sizeof(s3fifo),

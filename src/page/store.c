@@ -45,6 +45,8 @@ uint32_t store_reclaim(store *s)
 
 void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node)
 {
+    if (page >= s->pool.limit) /* it drains: nobody is to find it */
+        return;
     prefix_hold(&s->prefix, node, group, page);
     if (page < s->pool.levels_cap)
         s->pool.levels[page] = KVK_RETAIN_DEFAULT;
@@ -73,4 +75,29 @@ uint32_t store_forget_cached(store *s)
         if (pool_state(&s->pool, page) == KVK_PAGE_CACHED)
             store_withdraw(s, page);
     return n;
+}
+
+void store_set_limit(store *s, uint32_t limit)
+{
+    pool_set_limit(&s->pool, limit);
+    for (uint32_t page = limit; page < s->pool.unseen; page++)
+        if (may_go(s, page))
+            store_withdraw(s, page);
+}
+
+void store_withdraw_draining(store *s)
+{
+    for (uint32_t page = s->pool.limit; page < s->pool.unseen; page++)
+        if (s->pool.pages[page].content != CONTENT_NONE && !pool_is_pinned(&s->pool, page))
+            store_withdraw(s, page);
+}
+
+void store_replace(store *s, uint32_t old, uint32_t page)
+{
+    uint32_t node = s->pool.pages[old].content;
+    if (node != CONTENT_NONE) {
+        store_publish(s, page, s->prefix.holders[old].group, node); /* first, so that it is findable all along */
+        store_withdraw(s, old);
+    }
+    pool_replace(&s->pool, old, page);
 }

@@ -31,6 +31,15 @@ void store_attach(store *s, uint32_t page);
 /* A page can be found no more. One that nobody refers to becomes free. */
 void store_withdraw(store *s, uint32_t page);
 
+/* Changes the pool's size: pages from `limit` on are handed out no more, and cached ones among them go. O(pages taken). */
+void store_set_limit(store *s, uint32_t limit);
+
+/* Pages that drain are found no more, but for pinned ones. O(pages taken). */
+void store_withdraw_draining(store *s);
+
+/* A page just taken takes the place of a used one: its references, content and pins. The old one is released. */
+void store_replace(store *s, uint32_t old, uint32_t page);
+
 /* Withdraws all cached pages, by ascending id; none may be pinned. O(pages taken). Returns how many. */
 uint32_t store_forget_cached(store *s);
 
