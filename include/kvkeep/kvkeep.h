@@ -13,7 +13,9 @@
  *             high-water mark and stays, so a steady state allocates nothing.
  *   Ownership arrays and structs passed in belong to the caller and are not kept. Strings returned are static.
  *   Units     lengths in tokens, memory in pages of `page_tokens` tokens, page ids 0 .. n_pages-1.
- *   Sizes     structs with a `size` field are filled and read up to that many bytes, so old callers meet new libraries.
+ *   Sizes     structs with a `size` field are filled and read up to that many bytes, so old callers meet new libraries;
+ *             kvk_plan and kvk_batch_result must have the size that this header gives them.
+ *   Callbacks the caller's functions (allocator, writer, report) must not call the cache that calls them.
  *
  * Words: a *group* is a set of layers that share one block table; every sequence has one table per group. A page is
  *   free    nobody refers to it, content unknown
@@ -146,8 +148,8 @@ KVK_API int kvk_cache_config(const kvk_cache *cache, kvk_config *out);
 
 /* ---- Sequences ----------------------------------------------------------------------------------------------- */
 
-/* A sequence's handle. 0 is never one, and a closed handle is never valid again (generation-tagged): using it gives
- * KVK_ESTALE. Handles are below 2^63. */
+/* A sequence's handle, of one cache: another may take it for one of its own. 0 is never one, and a closed handle is
+ * never valid again (generation-tagged): using it gives KVK_ESTALE. Handles are below 2^63. */
 typedef uint64_t kvk_seq;
 
 typedef struct kvk_key {
@@ -334,8 +336,8 @@ typedef enum kvk_plan_form {
 
 /* Where a plan goes. Index arrays are int32_t or int64_t by `index_bits`. G = n_groups, E = entries_cap, Q =
  * slots_cap, P = pages_cap; each group has its region of fixed size, so addresses stay the same from step to step
- * (CUDA graphs). A page list covers the entry's tokens, its new ones included, and nothing reserved beyond. NULL
- * arrays are left out. */
+ * (CUDA graphs). Entries from n to E-1 are written as empty ones: `pad`, 0 tokens, indptr repeated. A page list
+ * covers the entry's tokens, its new ones included, and nothing reserved beyond. NULL arrays are left out. */
 typedef struct kvk_plan {
     uint32_t size;        /* sizeof(kvk_plan) */
     uint32_t form;        /* a kvk_plan_form */
@@ -361,11 +363,11 @@ typedef uint64_t kvk_batch;
 /* Fills in `size`, CSR form and 32-bit indices. */
 KVK_API void kvk_plan_init(kvk_plan *plan);
 
-/* Plans a batch: fills the caller's arrays and opens an epoch. Until its kvk_batch_end no page that it lists is handed
- * to anybody else, even if its sequence is closed. Several batches may be in flight, also of one sequence.
- * Each entry's n_query tokens must have been reserved. Run the queued moves before the batch's kernels.
- * O(pages listed). KVK_ESTALE, KVK_EINVAL (a sequence listed twice), KVK_ENOMEM, KVK_ESTATE (not reserved),
- * KVK_ESPACE (n_pages and n_slots say what is needed). */
+/* Plans a batch: fills the caller's arrays and opens an epoch. Until its kvk_batch_end no page that it lists is
+ * handed to anybody else, even if its sequence is closed. Several batches may be in flight, also of one sequence.
+ * Each entry's n_query tokens must have been reserved. Run the queued moves before the batch's kernels. O(pages
+ * listed). KVK_ESTALE, KVK_EINVAL (a sequence listed twice, a number too large for 32 bits), KVK_ENOMEM, KVK_ESTATE
+ * (not reserved), KVK_ESPACE (n_pages and n_slots say what is needed). */
 KVK_API int kvk_batch_plan(kvk_cache *cache, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan,
                            kvk_batch *out);
 
@@ -403,8 +405,9 @@ typedef struct kvk_move {
 KVK_API int kvk_moves_take(kvk_cache *cache, kvk_move *moves, uint32_t cap);
 
 /* Pages of one group in host memory: page p is at base + p * page_stride, made of `rows` runs (layers x {K,V} x
- * heads) row_stride bytes apart, each holding the page's tokens in order, token_bytes each. HND: token_bytes = dim *
- * element. */
+ * heads) row_stride bytes apart, each holding the page's tokens in order, token_bytes each. Runs do not overlap, and
+ * a page's runs lie together: page_stride is at least what they span (in a layout by layers, describe each layer as a
+ * group). HND: token_bytes = dim * element. */
 typedef struct kvk_host_pages {
     void *base;
     uint64_t page_stride;

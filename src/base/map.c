@@ -2,19 +2,22 @@
 
 void map_open(map *m, memory *from)
 {
-    *m = (map){.memory = from};
+    *m = (map){.memory = from, .salt = (uint64_t)(uintptr_t)from};
 }
 
 void map_close(map *m)
 {
     memory_give(m->memory, m->entries, m->cap * sizeof *m->entries);
-    *m = (map){.memory = m->memory};
+    map_open(m, m->memory);
 }
 
-/* Fibonacci hashing: the high half of the product depends on every bit of the key. */
+/* The finaliser of MurmurHash3: every bit of the place depends on every bit of key and salt. */
 static uint32_t home(const map *m, uint64_t key)
 {
-    return (uint32_t)((key * 0x9E3779B97F4A7C15u) >> 32) & (m->cap - 1);
+    key ^= m->salt * 0x9E3779B97F4A7C15u;
+    key = (key ^ key >> 33) * 0xFF51AFD7ED558CCDu;
+    key = (key ^ key >> 33) * 0xC4CEB9FE1A85EC53u;
+    return (uint32_t)(key ^ key >> 33) & (m->cap - 1);
 }
 
 /* The place of a key, or the empty place where it would go. */

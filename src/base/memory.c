@@ -107,20 +107,28 @@ void memory_give(memory *m, void *block, size_t bytes)
     m->bytes -= bytes;
 }
 
+/* Room for `items`, or NULL. */
+static void *take_items(memory *m, uint64_t items, size_t item)
+{
+    uint64_t bytes;
+    if (items > UINT32_MAX || checked_mul(items, item, &bytes) < 0 || bytes > PTRDIFF_MAX)
+        return NULL;
+    return memory_take(m, (size_t)bytes);
+}
+
 int memory_grow(memory *m, void *array, uint32_t *cap, uint64_t need, size_t item)
 {
     if (need <= *cap)
         return 0;
-    void *old;
-    memcpy(&old, array, sizeof old);
-    uint64_t room = *cap < 8 ? 8 : 2 * (uint64_t)*cap, bytes;
+    uint64_t room = *cap < 8 ? 8 : 2 * (uint64_t)*cap;
     if (room < need)
         room = need;
-    if (room > UINT32_MAX || checked_mul(room, item, &bytes) < 0 || bytes > PTRDIFF_MAX)
-        return KVK_ENOMEM;
-    void *grown = memory_take(m, (size_t)bytes);
+    void *old, *grown = take_items(m, room, item);
+    if (!grown && room > need) /* short of memory: just what is needed may still be there */
+        grown = take_items(m, room = need, item);
     if (!grown)
         return KVK_ENOMEM;
+    memcpy(&old, array, sizeof old);
     if (*cap)
         memcpy(grown, old, *cap * item);
     memory_give(m, old, *cap * item);

@@ -8,7 +8,8 @@
 
 void kvk_plan_init(kvk_plan *plan)
 {
-    *plan = (kvk_plan){.size = sizeof *plan, .form = KVK_PLAN_CSR, .index_bits = 32};
+    if (plan)
+        *plan = (kvk_plan){.size = sizeof *plan, .form = KVK_PLAN_CSR, .index_bits = 32};
 }
 
 /* The lowest first entry of its tables: no group lists more pages than those from there on. */
@@ -141,33 +142,28 @@ static sequence *cut_sequence(const kvk_cache *c, const flight *b, uint32_t i, c
     return s && b->epoch > s->cut_epoch && end < b->entries[i].end && end < s->n_tokens ? s : NULL;
 }
 
-static int flight_lists(const flight *b, kvk_seq seq)
+/* Marks the sequences of the batches in flight that were planned after `b`: they build on its tokens. */
+static void mark_later(kvk_cache *c, const flight *b)
 {
-    for (uint32_t i = 0; i < b->n; i++)
-        if (b->entries[i].seq == seq)
-            return 1;
-    return 0;
-}
-
-/* True if a batch planned after `b` is in flight with this sequence. */
-static int builds_on(const kvk_cache *c, const flight *b, const sequence *s, kvk_seq seq)
-{
-    if (s->last_epoch == b->epoch)
-        return 0;
+    c->plans++;
     for (const flight *later = b + 1; later < c->batches + c->n_batches; later++)
-        if (flight_lists(later, seq))
-            return 1;
-    return 0;
+        for (uint32_t i = 0; i < later->n; i++) {
+            sequence *s = sequence_find(c, later->entries[i].seq);
+            if (s)
+                s->plan_mark = c->plans;
+        }
 }
 
-static int check_result(const kvk_cache *c, const flight *b, const uint32_t *accepted)
+static int check_result(kvk_cache *c, const flight *b, const uint32_t *accepted)
 {
     for (uint32_t i = 0; accepted && i < b->n; i++)
         if (accepted[i] > b->entries[i].n_query)
             return KVK_EINVAL;
+    if (accepted)
+        mark_later(c, b);
     for (uint32_t i = 0; accepted && i < b->n; i++) {
         const sequence *s = cut_sequence(c, b, i, accepted);
-        if (s && builds_on(c, b, s, b->entries[i].seq))
+        if (s && s->plan_mark == c->plans)
             return KVK_EBUSY;
         if (s && s->n_committed > end_of(b, i, accepted))
             return KVK_EINVAL;

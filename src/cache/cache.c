@@ -27,7 +27,8 @@ int copy_sized(void *to, const void *from, uint32_t size)
 
 void kvk_config_init(kvk_config *config)
 {
-    *config = (kvk_config){.size = sizeof *config, .page_tokens = 16, .n_groups = 1, .content = KVK_CONTENT_TOKENS};
+    if (config)
+        *config = (kvk_config){.size = sizeof *config, .page_tokens = 16, .n_groups = 1, .content = KVK_CONTENT_TOKENS};
 }
 
 static int config_is_valid(const kvk_config *g)
@@ -101,7 +102,7 @@ static void close_sequences(kvk_cache *c)
 {
     for (uint32_t i = 0; i < c->n_slots; i++) {
         sequence *s = &c->sequences[i];
-        for (uint32_t g = 0; g < c->config.n_groups; g++)
+        for (uint32_t g = 0; s->tables && g < c->config.n_groups; g++) /* a slot that was never furnished has none */
             memory_give(&c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
         memory_give(&c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
         if (s->retentions)

@@ -26,7 +26,7 @@ typedef struct sequence {
     uint32_t n_in_flight;
     uint64_t last_epoch;       /* of the last batch planned with it; 0 never */
     uint64_t cut_epoch;        /* batches up to this one were planned before it was last shortened */
-    uint64_t plan_mark;        /* the last plan that looked at it, to see doubles */
+    uint64_t plan_mark;        /* the last look over sequences that met it */
     kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
     uint32_t n_retentions;
     uint32_t *tail; /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */

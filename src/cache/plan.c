@@ -35,7 +35,7 @@ static void put_positions(const kvk_plan *plan, uint64_t at, uint64_t n, uint64_
 /* The rest of a padded row, from `used` on. */
 static void put_padding(const kvk_plan *plan, uint64_t row, uint64_t used)
 {
-    for (uint64_t i = row + used; i < row + plan->pages_cap; i++) {
+    for (uint64_t i = row + used; (plan->pages || plan->positions) && i < row + plan->pages_cap; i++) {
         put(plan, plan->pages, i, (uint64_t)plan->pad);
         put(plan, plan->positions, i, (uint64_t)plan->pad);
     }
@@ -80,6 +80,23 @@ static void write_entry(const kvk_cache *c, const kvk_batch_entry *e, const kvk_
     at->entry++;
 }
 
+/* Entries past the last are written as empty ones, for kernels launched over all E (CUDA graphs). */
+static void write_rest(const kvk_plan *plan, cursor *at)
+{
+    for (; at->entry < plan->entries_cap; at->entry++) {
+        uint64_t row = (uint64_t)at->group * plan->entries_cap + at->entry;
+        put(plan, plan->last_page_len, row, 0);
+        if (plan->form == KVK_PLAN_CSR)
+            put(plan, plan->indptr, row + at->group + 1, at->page);
+        else
+            put_padding(plan, row * plan->pages_cap, 0);
+        if (at->group == 0) {
+            put(plan, plan->seq_lens, at->entry, 0);
+            put(plan, plan->query_indptr, at->entry + 1, at->slot);
+        }
+    }
+}
+
 void plan_write(const kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, const kvk_plan *plan)
 {
     put(plan, plan->query_indptr, 0, 0);
@@ -89,5 +106,6 @@ void plan_write(const kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, 
             put(plan, plan->indptr, (uint64_t)g * ((uint64_t)plan->entries_cap + 1), 0);
         for (uint32_t i = 0; i < n; i++)
             write_entry(c, &entries[i], plan, &at);
+        write_rest(plan, &at);
     }
 }

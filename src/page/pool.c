@@ -98,6 +98,8 @@ void pool_set_filled(pool *p, uint32_t id, uint32_t filled)
 uint32_t pool_drain(pool *p, uint64_t oldest_open)
 {
     uint32_t gone = 0;
+    if (oldest_open == p->oldest_open) /* the oldest batch goes on: so does what waits for it */
+        return 0;
     p->oldest_open = oldest_open;
     for (uint32_t id = p->limbo.head, next; id != LIST_NONE; id = next) {
         next = p->pages[id].link.next;

@@ -11,8 +11,8 @@ typedef struct store {
     uint64_t reclaimed; /* cached pages taken, their content lost */
 } store;
 
-/* The cached page due next, leaves before their parents; now used once, its content lost. There must be one. Amortised
- * O(1). */
+/* The cached page due next, leaves before their parents; now used once, its content lost. There must be one. O(1) as
+ * long as sequences release tail first. */
 uint32_t store_reclaim(store *s);
 
 /* A page, free ones first, then the cached one due next; now used once. There must be one, and pool_prepare must have

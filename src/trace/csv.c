@@ -31,7 +31,10 @@ bool csv_is_header(csv_columns columns, const char *line)
 
 int csv_header(line_reader *lines, csv_columns columns, trace_error *error)
 {
-    int rc = lines_next(lines, error);
+    int rc;
+    do
+        rc = lines_next(lines, error);
+    while (rc == 1 && lines->length == 0);
     if (rc < 0)
         return rc;
     char *rest = rc ? lines->text : NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEAD = 4096 };
+enum { HEAD = 1 << 16 };
 
 /* A stream whose beginning was read already. */
 typedef struct replayed {
@@ -48,10 +48,11 @@ static int close_replayed(void *cookie)
 static bool first_line_has(replayed *r, const char *word)
 {
     r->head[r->length] = '\0';
-    char *end = strchr(r->head, '\n'), kept = end ? *end : '\0';
+    char *first = r->head + strspn(r->head, "\r\n"); /* blank lines do not count */
+    char *end = strchr(first, '\n'), kept = end ? *end : '\0';
     if (end)
         *end = '\0';
-    bool found = strstr(r->head, word) != NULL;
+    bool found = strstr(first, word) != NULL;
     if (end)
         *end = kept;
     return found;

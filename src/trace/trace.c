@@ -69,7 +69,10 @@ static int find_format(trace *t, const trace_format **out, trace_error *error)
                                    trace_format_names());
         return 0;
     }
-    int rc = lines_next(&t->reader.lines, error);
+    int rc;
+    do
+        rc = lines_next(&t->reader.lines, error);
+    while (rc == 1 && t->reader.lines.length == 0);
     if (rc < 0)
         return rc;
     if (rc == 0)

@@ -87,6 +87,19 @@ status=0
 "$KVKEEP" replay --json --record full.jsonl blocks.jsonl >/dev/full 2>.err || status=$?
 [[ $status -eq 1 && ! -e full.jsonl ]] || complain "a run with a full stdout leaves its recording"
 
+# ---- Names
+
+refused 2 "same: is both the record and the plot" replay --requests 10 --record same --plot same
+refused 2 ": cannot write: No such file or directory" replay --requests 10 --record ""
+umask 022
+: >private.jsonl && chmod 600 private.jsonl
+succeeds replay --requests 10 --json --record private.jsonl
+[[ $(stat -c %a private.jsonl) == 600 ]] || complain "a private recording became $(stat -c %a private.jsonl)"
+{ printf '\n\n' && cat blocks.jsonl; } >blank.jsonl
+succeeds replay --json blank.jsonl
+{ printf '\n' && cat private.jsonl; } >blank.jsonl
+succeeds replay --json blank.jsonl
+
 # ---- Plots
 
 if command -v gnuplot >/dev/null; then
@@ -96,6 +109,7 @@ if command -v gnuplot >/dev/null; then
         [[ $(head -c 200 $mode.svg) == *"<?xml"* && $(tail -n 2 $mode.svg) == *"</svg>"* ]] || complain "$mode.svg is no SVG"
     done
 fi
+refused 1 "plot: cannot write: No space left on device" replay --requests 10 --json --plot /dev/full
 status=0
 PATH=/nonexistent "$KVKEEP" replay --requests 10 --json --plot none.svg >.out 2>.err || status=$?
 [[ $status -eq 1 && $(cat .err) == "gnuplot: not found; it draws what --plot asks for" ]] || complain "no gnuplot: $(cat .err)"

@@ -133,6 +133,20 @@ static void put_slots(const world *w, const planned *p, uint32_t group, const tw
     }
 }
 
+/* Entry i is past the last one: an empty one. */
+static void put_nothing(const planned *p, uint32_t group, uint32_t i, int64_t listed)
+{
+    const kvk_plan *plan = &p->want;
+    uint64_t E = plan->entries_cap, row = group * E + i;
+    bool csr = plan->form == KVK_PLAN_CSR;
+    put(p, csr ? plan->indptr : NULL, group * (E + 1) + i + 1, listed);
+    put(p, plan->last_page_len, row, 0);
+    for (uint64_t k = 0; !csr && k < plan->pages_cap; k++) {
+        put(p, plan->pages, row * plan->pages_cap + k, plan->pad);
+        put(p, plan->positions, row * plan->pages_cap + k, plan->pad);
+    }
+}
+
 static void put_group(world *w, const planned *p, uint32_t group)
 {
     const kvk_plan *plan = &p->want;
@@ -149,6 +163,8 @@ static void put_group(world *w, const planned *p, uint32_t group)
         put_slots(w, p, group, s, slot, p->entries[i].n_query);
         slot += p->entries[i].n_query;
     }
+    for (uint32_t i = p->n; i < plan->entries_cap; i++)
+        put_nothing(p, group, i, (int64_t)listed);
 }
 
 static void put_plan(world *w, const planned *p)
@@ -161,6 +177,10 @@ static void put_plan(world *w, const planned *p)
         n_queries += p->entries[i].n_query;
         put(p, p->want.query_indptr, i + 1, n_queries);
         put(p, p->want.seq_lens, i, twin_find(&w->twin, p->entries[i].seq)->n_tokens);
+    }
+    for (uint32_t i = p->n; i < p->want.entries_cap; i++) {
+        put(p, p->want.query_indptr, i + 1, n_queries);
+        put(p, p->want.seq_lens, i, 0);
     }
 }
 

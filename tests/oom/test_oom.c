@@ -22,8 +22,8 @@ typedef struct {
 static void *take(void *ctx, size_t bytes)
 {
     memory *m = ctx;
-    if (m->fails_at && ++m->n_made == m->fails_at)
-        return NULL;
+    if (m->fails_at && ++m->n_made >= m->fails_at && m->n_made < m->fails_at + 2)
+        return NULL; /* twice, since the library asks again for less */
     char *block = malloc(BLOCK_HEAD + bytes);
     ck_assert_ptr_nonnull(block);
     memcpy(block, &bytes, sizeof bytes);
@@ -306,11 +306,16 @@ static void fails_cleanly(day *d, size_t i, const view *before)
     d->memory.fails_at = fails_at;
 }
 
+/* What kind of day: whether it is recorded, and whether it ends at the first failure. */
+typedef struct {
+    bool recorded, quits;
+} manner;
+
 /* Returns the allocations that it wanted. */
-static uint64_t live(const kvk_config *config, bool recorded, uint64_t fails_at)
+static uint64_t live(const kvk_config *config, manner how, uint64_t fails_at)
 {
     static view before;
-    day d = {.memory.fails_at = fails_at, .config = *config, .recorded = recorded};
+    day d = {.memory.fails_at = fails_at, .config = *config, .recorded = how.recorded};
     d.allocator = (kvk_allocator){take, give, &d.memory};
     d.config.allocator = &d.allocator;
     for (uint32_t i = 0; i < PROMPT; i++)
@@ -321,6 +326,8 @@ static uint64_t live(const kvk_config *config, bool recorded, uint64_t fails_at)
         look(&d, &before);
         int rc = calls[i](&d);
         ck_assert_msg(rc >= 0 || (rc == KVK_ENOMEM && d.memory.n_made >= fails_at), "call %zu gives %d", i, rc);
+        if (rc < 0 && how.quits)
+            break;
         if (rc < 0)
             fails_cleanly(&d, i, &before);
     }
@@ -332,8 +339,10 @@ static uint64_t live(const kvk_config *config, bool recorded, uint64_t fails_at)
 static void live_all_days(const kvk_config *config, bool recorded)
 {
     uint64_t n_lives = 0;
-    for (uint64_t k = 1; live(config, recorded, k) >= k; k++)
+    for (uint64_t k = 1; live(config, (manner){recorded, false}, k) >= k; k++) {
+        live(config, (manner){recorded, true}, k);
         n_lives++;
+    }
     ck_assert_uint_gt(n_lives, 10);
 }
 

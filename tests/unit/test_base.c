@@ -82,6 +82,13 @@ START_TEST(memory_keeps_its_limit)
     ck_assert_ptr_nonnull(rest);
     memory_give(&m, block, 60);
     memory_give(&m, rest, 40);
+    uint8_t *array = NULL;
+    uint32_t cap = 0;
+    ck_assert_int_eq(memory_grow(&m, &array, &cap, 40, 1), 0);
+    ck_assert_int_eq(memory_grow(&m, &array, &cap, 60, 1), 0); /* no room to double, but for what is needed */
+    ck_assert_uint_eq(cap, 60);
+    ck_assert_int_eq(memory_grow(&m, &array, &cap, 61, 1), KVK_ENOMEM);
+    memory_give(&m, array, cap);
     memory_close(&m);
 }
 END_TEST

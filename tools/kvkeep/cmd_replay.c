@@ -48,6 +48,8 @@ static int print_line(void *ctx, const char *line, size_t n)
 /* Both files are opened before the work, so that a bad path is known at once. */
 static int open_files(job *j)
 {
+    if (j->c.record_path && j->c.plot_path && strcmp(j->c.record_path, j->c.plot_path) == 0)
+        return trace_bad_input(j->error, (trace_place){j->c.plot_path, 0, NULL}, "is both the record and the plot");
     int rc = j->c.record_path ? outfile_open(&j->record, j->c.record_path, j->error) : 0;
     if (rc == 0 && j->c.plot_path)
         rc = outfile_open(&j->plot, j->c.plot_path, j->error);

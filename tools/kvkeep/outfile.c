@@ -72,7 +72,8 @@ int outfile_open(outfile *f, const char *path, trace_error *error)
     f->target = realpath(path, NULL);
     if (!f->target)
         f->target = strdup(path);
-    if (f->target)
+    errno = ENOENT;
+    if (f->target && f->target[0])
         open_stream(f);
     if (f->stream)
         return 0;
@@ -117,6 +118,9 @@ static int put_in_place(const outfile *f)
     }
     unlink(name); /* of a process long dead that had this number */
     int rc = f->kind == OUTFILE_NAMELESS ? link_to(f, name) : copy_to(f, name);
+    struct stat s;
+    if (rc == 0 && stat(f->target, &s) == 0) /* who may read it stays as it was */
+        rc = chmod(name, s.st_mode & 07777);
     if (rc == 0 && rename(name, f->target) == 0)
         return 0;
     int why = errno;

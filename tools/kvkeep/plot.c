@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +50,25 @@ static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)
     return rc;
 }
 
+/* gnuplot says that all is well even where it could not write, so its output passes through here. */
+static int copy(FILE *from, FILE *to, trace_error *error)
+{
+    char block[1 << 14];
+    size_t n;
+    rewind(from);
+    while ((n = fread(block, 1, sizeof block, from)) > 0)
+        if (fwrite(block, 1, n, to) < n)
+            return trace_failed(error, (trace_place){"plot", 0, NULL}, "cannot write: %s", strerror(errno));
+    return ferror(from) ? trace_failed(error, gnuplot, "cannot read its drawing") : 0;
+}
+
+/* A whole drawing ends by closing its root. */
+static bool is_whole(FILE *drawing)
+{
+    char end[17] = "";
+    return fseek(drawing, -16, SEEK_END) == 0 && fread(end, 1, 16, drawing) == 16 && strstr(end, "</svg>");
+}
+
 static int run_gnuplot(FILE *script, FILE *out, trace_error *error)
 {
     pid_t pid;
@@ -73,8 +93,17 @@ int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error)
     write_script(script, p, s);
     int rc = fflush(script) == 0 && !ferror(script) ? 0 : trace_failed(error, gnuplot, "cannot write its script");
     rewind(script);
+    FILE *drawing = tmpfile();
+    if (rc == 0 && !drawing)
+        rc = trace_failed(error, gnuplot, "no room for its drawing: %s", strerror(errno));
     if (rc == 0)
-        rc = run_gnuplot(script, out, error);
+        rc = run_gnuplot(script, drawing, error);
+    if (rc == 0 && !is_whole(drawing))
+        rc = trace_failed(error, gnuplot, "drew only a part");
+    if (rc == 0)
+        rc = copy(drawing, out, error);
+    if (drawing)
+        fclose(drawing);
     fclose(script);
     return rc;
 }
