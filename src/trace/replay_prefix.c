@@ -10,6 +10,7 @@
 typedef struct prefix_state {
     kvk_key *keys;
     uint32_t cap;
+    uint64_t unnamed; /* pages so far that no trace names */
     distinct distinct;
 } prefix_state;
 
@@ -47,23 +48,25 @@ static int make_room(replay_run *run, uint64_t n_keys)
     return 0;
 }
 
-/* Whole pages, as the trace names its partial last block too, and one token that is still to be computed, since attach
- * leaves at least that. */
+/* Where the trace names its partial last block too, the prompt is taken as whole pages. If pages end where the prompt
+ * does, one more token is still to be computed, since attach leaves at least that. */
 static int prompt_of_blocks(replay_run *run, const trace_request *request, prompt *out)
 {
     prefix_state *s = run->state;
     uint32_t page = run->result->page_tokens;
-    uint64_t n = repage_count(request, page), n_tokens = n * page;
-    if (n_tokens >= KVK_MAX_TOKENS)
+    uint64_t n = repage_count(request, page), named = n * page;
+    uint64_t n_tokens = named > request->n_input ? named : request->n_input, wanted = n_tokens + (n_tokens == named);
+    if (wanted > KVK_MAX_TOKENS)
         return trace_bad_input(run->error, trace_where(run->trace, NULL), "%u tokens in whole pages are too many",
                                request->n_input);
-    int rc = make_room(run, n + 1);
+    int rc = make_room(run, wanted / page + 1);
     if (rc < 0)
         return rc;
     repage_keys(request, page, s->keys);
-    s->keys[n] = (kvk_key){0, UINT64_MAX}; /* with pages of 1 token the further token makes a page, which nobody has */
+    for (uint64_t i = n; i < wanted / page; i++)
+        s->keys[i] = repage_unnamed(s->unnamed++);
     *out = (prompt){.n_tokens = (uint32_t)n_tokens, .n_pages = (uint32_t)n};
-    out->wanted = (kvk_text){.n_tokens = out->n_tokens + 1, .n_keys = (out->n_tokens + 1) / page, .keys = s->keys};
+    out->wanted = (kvk_text){.n_tokens = (uint32_t)wanted, .n_keys = (uint32_t)(wanted / page), .keys = s->keys};
     return 0;
 }
 
@@ -83,7 +86,7 @@ static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_token
     uint32_t done = page_hits * page_tokens;
     kvk_text rest = {.n_tokens = p->n_tokens - done};
     if (p->wanted.keys) {
-        rest.n_keys = p->n_pages - page_hits;
+        rest.n_keys = p->n_tokens / page_tokens - page_hits;
         rest.keys = p->wanted.keys + page_hits;
     } else {
         rest.tokens = p->wanted.tokens + done;

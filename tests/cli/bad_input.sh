@@ -36,6 +36,7 @@ bad() { # LINE FILE [ARGUMENT...]
     rm -f out*
 }
 
+formats="mooncake, azure, vidur, etalon, kv_cache_tester"
 header="TIMESTAMP,ContextTokens,GeneratedTokens"
 good_row="2023-11-16 18:15:46.6805900,374,44"
 
@@ -45,15 +46,15 @@ bad "folder: is a directory" folder
 : >empty
 bad "empty: is empty" empty
 printf '\n' >blank
-bad "blank:1: begins like none of mooncake, azure, vidur, etalon" blank
+bad "blank:1: begins like none of $formats" blank
 head -c 100000 /dev/zero >zeroes
 bad "zeroes:1: holds a NUL byte" zeroes
 printf '\xff\xfe\x00\x01' >binary
 bad "binary:1: holds a NUL byte" binary
 printf 'a,b,c\n1,2,3\n' >other.csv
-bad "other.csv:1: begins like none of mooncake, azure, vidur, etalon" other.csv
+bad "other.csv:1: begins like none of $formats" other.csv
 bad "other.csv:1: field arrived_at: the header has 'a' in its place" --format vidur other.csv
-bad "other.csv: field format: 'csv' is none of mooncake, azure, vidur, etalon" --format csv other.csv
+bad "other.csv: field format: 'csv' is none of $formats" --format csv other.csv
 
 printf '%s\r\n%s\r\n%s' "$header" "$good_row" "2023-11-16 18:1" >truncated.csv
 bad "truncated.csv:3: field ContextTokens: missing: the row has 1 of 3 columns" truncated.csv
