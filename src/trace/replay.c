@@ -122,10 +122,23 @@ static int run_mode(replay_run *run, const replay_ops *mode)
     return rc;
 }
 
+/* What only prompts one after the other have. */
+static int check_options(replay_run *run)
+{
+    const replay_options *o = run->options;
+    if (o->mode == REPLAY_PREFIX || (!o->belady && !o->on_page))
+        return 0;
+    return trace_bad_input(run->error,
+                           (trace_place){trace_where(run->trace, NULL).file, 0, o->belady ? "belady" : "libcachesim"},
+                           "goes with mode prefix only");
+}
+
 static int run_opened(replay_run *run, const replay_ops *mode)
 {
     kvk_content content = KVK_CONTENT_NONE;
-    int rc = mode->content(run, &content);
+    int rc = check_options(run);
+    if (rc == 0)
+        rc = mode->content(run, &content);
     if (rc < 0)
         return rc;
     run->state = calloc(1, mode->state_bytes ? mode->state_bytes : 1);

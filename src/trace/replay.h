@@ -36,10 +36,13 @@ typedef struct replay_options {
     uint64_t memory_limit; /* host memory of the cache, bytes; 0: no limit */
     double speed;          /* timed: arrivals come this many times faster */
     uint64_t token_us;     /* timed: a token takes this long; at least 1 */
+    bool belady;           /* prefix: counts what the best cache of single pages would find in as many pages */
     bool audit;            /* checks every invariant after every call */
     kvk_write_fn record;   /* NULL: no op log */
     void *record_ctx;
-    void (*on_request)(void *ctx, const replay_request *request); /* may be NULL; after each request */
+    void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
+    void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix: after each page that a
+                                                                        prompt needs; `page` numbers contents from 0 */
     void *ctx;
     samples *samples; /* may be NULL. prefix: request, share of pages and of tokens hit. timed: seconds, room in
                          tokens of the pages in use, tokens held. lengths: request, wasted share */
@@ -54,6 +57,7 @@ typedef struct replay_result {
     uint64_t input_tokens, output_tokens;
     uint64_t page_refs, page_hits, token_hits; /* prefix */
     uint64_t unique_pages;                     /* prefix */
+    uint64_t belady_hits;                      /* prefix, if asked for */
     uint64_t page_us, token_us;                /* timed: integrals over time */
     uint64_t pages_total, waste_tokens;        /* lengths */
     kvk_stats stats;                           /* at the end */

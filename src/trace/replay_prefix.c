@@ -2,6 +2,7 @@
 #include "trace/replay_run.h"
 
 #include "base/checked.h"
+#include "trace/belady.h"
 #include "trace/distinct.h"
 #include "trace/repage.h"
 
@@ -12,6 +13,7 @@ typedef struct prefix_state {
     uint32_t cap;
     uint64_t unnamed; /* pages so far that no trace names */
     distinct distinct;
+    belady belady; /* if it was asked for */
 } prefix_state;
 
 /* What one prompt is to the cache: what it looks for, what it then holds, and what each page names. */
@@ -31,6 +33,9 @@ static int content(replay_run *run, kvk_content *out)
     if (block && !repage_fits(block, page))
         return trace_bad_input(run->error, place, "a page of %u tokens is no part and no multiple of the trace's %u",
                                page, block);
+    if (run->options->belady && run->result->n_pages == REPLAY_UNLIMITED)
+        return trace_bad_input(run->error, (trace_place){place.file, 0, "belady"},
+                               "needs a pool of a size: in an unlimited one nothing is given up");
     *out = block ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
     return 0;
 }
@@ -94,19 +99,40 @@ static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_token
     return rest;
 }
 
-/* Counts the prompt's pages that no prompt had before. */
-static int count_unique(replay_run *run, const prompt *p)
+/* What stands on page i of the prompt. */
+static distinct_row row_of(const prompt *p, uint32_t i, uint32_t page_tokens)
+{
+    if (p->wanted.keys)
+        return (distinct_row){&p->wanted.keys[i], sizeof(kvk_key)};
+    return (distinct_row){p->wanted.tokens + (size_t)i * page_tokens, page_tokens * sizeof(uint32_t)};
+}
+
+static int keep_for_belady(replay_run *run, uint32_t page)
 {
     prefix_state *s = run->state;
-    uint32_t page = run->result->page_tokens;
+    int rc = belady_add(&s->belady, page);
+    if (rc == KVK_ESPACE)
+        return trace_failed(run->error, trace_where(run->trace, NULL), "more than %u pages for belady, which keeps all",
+                            BELADY_MAX_REFS);
+    return rc < 0 ? run_out_of_memory(run) : 0;
+}
+
+/* Numbers the prompt's pages by their content and counts those that no prompt had before. */
+static int count_pages(replay_run *run, const trace_request *request, const prompt *p)
+{
+    prefix_state *s = run->state;
+    const replay_options *o = run->options;
     distinct_chain chain = {0, 0};
     for (uint32_t i = 0; i < p->n_pages; i++) {
-        int fresh = p->wanted.keys ? distinct_add(&s->distinct, &chain, &p->wanted.keys[i], sizeof(kvk_key))
-                                   : distinct_add(&s->distinct, &chain, p->wanted.tokens + (size_t)i * page,
-                                                  page * sizeof(uint32_t));
+        uint32_t number;
+        int fresh = distinct_add(&s->distinct, &chain, row_of(p, i, run->result->page_tokens), &number);
         if (fresh < 0)
             return run_out_of_memory(run);
         run->result->unique_pages += (uint64_t)fresh;
+        if (o->on_page)
+            o->on_page(o->ctx, request->arrival_us, number);
+        if (o->belady && keep_for_belady(run, number) < 0)
+            return TRACE_FAILED;
     }
     return 0;
 }
@@ -147,19 +173,31 @@ static int one_request(replay_run *run, const trace_request *request, replay_req
     if (rc < 0)
         return rc;
     count(run, seen);
-    return count_unique(run, &p);
+    return count_pages(run, request, &p);
 }
 
 static int open_prefix(replay_run *run)
 {
     prefix_state *s = run->state;
-    return distinct_open(&s->distinct) < 0 ? run_out_of_memory(run) : 0;
+    if (distinct_open(&s->distinct) < 0 || (run->options->belady && belady_open(&s->belady) < 0))
+        return run_out_of_memory(run);
+    return 0;
+}
+
+static int finish(replay_run *run)
+{
+    prefix_state *s = run->state;
+    if (!run->options->belady)
+        return 0;
+    int rc = belady_hits(&s->belady, run->result->n_pages, &run->result->belady_hits);
+    return rc < 0 ? run_out_of_memory(run) : 0;
 }
 
 static void close_prefix(replay_run *run)
 {
     prefix_state *s = run->state;
     distinct_close(&s->distinct);
+    belady_close(&s->belady);
     free(s->keys);
 }
 
@@ -169,5 +207,6 @@ const replay_ops replay_prefix = {
     .content = content,
     .open = open_prefix,
     .request = one_request,
+    .finish = finish,
     .close = close_prefix,
 };

@@ -89,6 +89,13 @@ printf '%s\n%s\n' "$header" "$good_row" >azure.csv
 bad "azure.csv: azure traces name no content: use mode timed or lengths" --mode prefix azure.csv
 bad "azure.csv:1: is azure and cannot follow mooncake" blocks.jsonl azure.csv
 bad "azure.csv: a second trace: timed mode takes one" --mode timed azure.csv azure.csv
+bad "azure.csv: field libcachesim: goes with mode prefix only" --libcachesim out.csv azure.csv
+bad "azure.csv: field belady: goes with mode prefix only" --belady azure.csv
+bad "blocks.jsonl: field belady: needs a pool of a size: in an unlimited one nothing is given up" --belady blocks.jsonl
+printf '{"kvkeep_oplog": 1}\n' >log.jsonl
+refused 2 "log.jsonl:1: field belady: means nothing for an op log" replay --belady log.jsonl
+refused 2 "log.jsonl:1: field libcachesim: means nothing for an op log" replay --libcachesim out.csv log.jsonl
+refused 2 "nowhere/out.csv: cannot write: No such file or directory" replay --libcachesim nowhere/out.csv blocks.jsonl
 refused 2 "nowhere/out.jsonl: cannot write: No such file or directory" replay --record nowhere/out.jsonl blocks.jsonl
 
 # ---- A name that would disturb a terminal

@@ -34,6 +34,8 @@ is hit_ratio_pages 0.5
 json "$prefix_keys" --pages 10 blocks.jsonl
 is pages 10
 is unique_pages 3
+json "$prefix_keys belady_hits" --pages 10 --belady blocks.jsonl
+is belady_hits 3
 json "$prefix_keys"
 is format '"generated"'
 is requests 2000

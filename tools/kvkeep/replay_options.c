@@ -16,6 +16,8 @@ enum {
     KEY_RATE,
     KEY_SEED,
     KEY_PLOT,
+    KEY_BELADY,
+    KEY_LIBCACHESIM,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
     KEY_REQUESTS,
     KEY_MEMORY_LIMIT,
@@ -37,8 +39,10 @@ static const struct argp_option options[] = {
     {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed: a sequence gets a token every X ms (default 25)", 3},
     {"rate", KEY_RATE, "X", 0, "Requests per second where the trace has no times (default 10)", 3},
     {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
+    {"belady", KEY_BELADY, NULL, 0, "prefix: count what the best cache of single pages would find", 4},
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
+    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix: write each page asked for, for that simulator", 4},
     {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
@@ -142,10 +146,16 @@ static error_t parse_word(int key, char *text, const arguments *a)
         c->replay.audit = true;
         return 0;
     case KEY_RECORD:
-        c->record_path = text;
+        c->paths[REPLAY_RECORD] = text;
         return 0;
     case KEY_PLOT:
-        c->plot_path = text;
+        c->paths[REPLAY_PLOT] = text;
+        return 0;
+    case KEY_LIBCACHESIM:
+        c->paths[REPLAY_LIBCACHESIM] = text;
+        return 0;
+    case KEY_BELADY:
+        c->replay.belady = true;
         return 0;
     case KEY_JSON:
         c->json = true;

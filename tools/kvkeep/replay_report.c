@@ -46,18 +46,21 @@ static void add_lengths(report *r, const replay_result *x)
     report_add(r, "elapsed_s", json_real(x->elapsed_s));
 }
 
-int replay_report(const char *format, replay_mode mode, const replay_result *result, bool as_json, trace_error *error)
+int replay_report(const char *format, const replay_options *options, const replay_result *result, bool as_json,
+                  trace_error *error)
 {
     static void (*const add[])(report *, const replay_result *) = {
         [REPLAY_PREFIX] = add_prefix, [REPLAY_TIMED] = add_timed, [REPLAY_LENGTHS] = add_lengths};
     report r;
     report_open(&r);
     report_add(&r, "format", json_string(format));
-    report_add(&r, "mode", json_string(replay_mode_name(mode)));
+    report_add(&r, "mode", json_string(replay_mode_name(options->mode)));
     report_count(&r, "requests", result->requests);
     report_count(&r, "page_tokens", result->page_tokens);
     add_pages(&r, result->n_pages);
-    add[mode](&r, result);
+    add[options->mode](&r, result);
+    if (options->belady)
+        report_count(&r, "belady_hits", result->belady_hits);
     return report_print(&r, as_json, error);
 }
 
