@@ -13,6 +13,8 @@ typedef struct trace_reader {
     void *state;   /* `state_bytes` of zeroes at first */
 } trace_reader;
 
+enum { TRACE_ROW_FAILED = 1 }; /* the row is of a request that failed when the trace was taken */
+
 typedef struct trace_format {
     const char *name;
     trace_content content;
@@ -25,7 +27,7 @@ typedef struct trace_format {
     /* Reads what stands before the requests; may be NULL. The header of a CSV format is read already. */
     int (*open)(trace_reader *r, trace_error *error);
 
-    /* A CSV format has these: its columns, and the request of one row. Returns 0 or an error. */
+    /* A CSV format has these: its columns, and the request of one row. Returns 0, TRACE_ROW_FAILED or an error. */
     csv_columns columns;
     int (*row)(trace_reader *r, char *const *fields, trace_request *out, trace_error *error);
 
@@ -45,7 +47,7 @@ typedef struct trace_format {
     void (*close)(trace_reader *r);
 } trace_format;
 
-extern const trace_format trace_mooncake, trace_azure, trace_vidur, trace_etalon, trace_kv_cache_tester,
-    trace_generated;
+extern const trace_format trace_qwen, trace_servegen_offline, trace_burstgpt, trace_mooncake, trace_azure, trace_vidur,
+    trace_etalon, trace_kv_cache_tester, trace_generated;
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* A new format is its file, its declaration in format.h and its name here. */
-#define FORMATS(X) X(mooncake) X(azure) X(vidur) X(etalon) X(kv_cache_tester)
+#define FORMATS(X) X(mooncake) X(azure) X(vidur) X(etalon) X(kv_cache_tester) X(qwen) X(servegen_offline) X(burstgpt)
 
 #define FORMAT_ADDRESS(name) &trace_##name,
 static const trace_format *const formats[] = {FORMATS(FORMAT_ADDRESS)};

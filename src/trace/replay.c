@@ -159,6 +159,7 @@ int replay_trace(trace *t, const replay_options *options, replay_result *result,
     replay_run run = {.options = options, .trace = t, .result = result, .error = error};
     result->page_tokens = page_tokens(&run);
     int rc = run_opened(&run, modes[options->mode]);
+    result->failed_requests = trace_failed_requests(t);
     result->elapsed_s = now_s() - start;
     return rc;
 }

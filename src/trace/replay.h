@@ -52,7 +52,7 @@ typedef struct replay_options {
     ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000, .memory_limit = (uint64_t)8 << 30})
 
 typedef struct replay_result {
-    uint64_t requests;
+    uint64_t requests, failed_requests; /* run; failed when the trace was taken, and passed over */
     uint32_t page_tokens, n_pages;
     uint64_t input_tokens, output_tokens;
     uint64_t page_refs, page_hits, token_hits; /* prefix */

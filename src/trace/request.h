@@ -73,6 +73,9 @@ bool trace_has_arrivals(const trace *t);
 /* Whether requests say how they follow each other. */
 bool trace_has_turns(const trace *t);
 
+/* How many requests were passed over so far, since they failed when the trace was taken. */
+uint64_t trace_failed_requests(const trace *t);
+
 /* Where the current request stands. */
 trace_place trace_where(const trace *t, const char *field);
 

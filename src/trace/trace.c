@@ -11,6 +11,7 @@ struct trace {
     const trace_format *format;
     trace_reader reader;
     uint64_t last_arrival_us;
+    uint64_t failed_requests;
 };
 
 const char *trace_format_name(const trace *t)
@@ -36,6 +37,11 @@ bool trace_has_arrivals(const trace *t)
 bool trace_has_turns(const trace *t)
 {
     return t->format->has_turns;
+}
+
+uint64_t trace_failed_requests(const trace *t)
+{
+    return t->failed_requests;
 }
 
 trace_place trace_where(const trace *t, const char *field)
@@ -179,12 +185,16 @@ int trace_open_generated(const trace_options *options, trace **out, trace_error 
 static int next_csv(trace *t, trace_request *out, trace_error *error)
 {
     char *fields[CSV_MAX_COLUMNS];
-    int rc = csv_row(&t->reader.lines, t->format->columns, fields, error);
-    if (rc != 1)
-        return rc;
-    *out = (trace_request){0};
-    rc = t->format->row(&t->reader, fields, out, error);
-    return rc < 0 ? rc : 1;
+    for (int rc;;) {
+        rc = csv_row(&t->reader.lines, t->format->columns, fields, error);
+        if (rc != 1)
+            return rc;
+        *out = (trace_request){0};
+        rc = t->format->row(&t->reader, fields, out, error);
+        if (rc != TRACE_ROW_FAILED)
+            return rc < 0 ? rc : 1;
+        t->failed_requests++;
+    }
 }
 
 static int check_request(trace *t, const trace_request *request, trace_error *error)

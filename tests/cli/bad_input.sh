@@ -36,7 +36,7 @@ bad() { # LINE FILE [ARGUMENT...]
     rm -f out*
 }
 
-formats="mooncake, azure, vidur, etalon, kv_cache_tester"
+formats="mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt"
 header="TIMESTAMP,ContextTokens,GeneratedTokens"
 good_row="2023-11-16 18:15:46.6805900,374,44"
 

@@ -18,7 +18,7 @@ is() { # KEY VALUE
     [[ $(value_of "$1" "$out") == "$2" ]] || complain "$1 is $(value_of "$1" "$out") instead of $2"
 }
 
-prefix_keys="format mode requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
+prefix_keys="format mode requests failed_requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
 hit_ratio_pages hit_ratio_tokens elapsed_s refs_per_s"
 json "$prefix_keys" blocks.jsonl
 is format '"mooncake"'
@@ -44,14 +44,20 @@ is requests 50
 json "$prefix_keys" --requests 1 blocks.jsonl
 is requests 1
 
-json "format mode requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
+json "format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
 elapsed_s" vidur.csv
 is mode '"timed"'
 is peak_sequences 1
 is page_tokens 16
-json "format mode requests page_tokens pages pages_total waste_tokens waste_fraction elapsed_s" --mode lengths vidur.csv
+json "format mode requests failed_requests page_tokens pages pages_total waste_tokens waste_fraction elapsed_s" --mode lengths vidur.csv
 is pages_total 2
 is waste_tokens 14
+
+printf 'Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,0,472,x\n6,GPT-4,1,2,3,x\n' >burst.csv
+succeeds replay --json burst.csv
+is format '"burstgpt"'
+is requests 1
+is failed_requests 1
 
 # ---- The same seed gives the same results, another one others
 

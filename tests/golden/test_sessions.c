@@ -60,6 +60,16 @@ START_TEST(all_sessions_as_one_stream)
 }
 END_TEST
 
+/* An independent program was not asked about this one: what must hold is that an unlimited cache misses each content once. */
+START_TEST(the_offline_sample)
+{
+    replay_result r = golden_replay("servegen/offline_trace_a.first93.jsonl", &REPLAY_OPTIONS_DEFAULT);
+    ck_assert_uint_eq(r.requests, 93);
+    ck_assert_uint_eq(r.page_tokens, 16);
+    ck_assert_uint_eq(r.page_refs - r.page_hits, r.unique_pages);
+}
+END_TEST
+
 int main(void)
 {
     if (!golden_is_here())
@@ -68,6 +78,7 @@ int main(void)
     tcase_set_timeout(t, 300);
     tcase_add_test(t, each_session_alone);
     tcase_add_test(t, all_sessions_as_one_stream);
+    tcase_add_test(t, the_offline_sample);
     Suite *s = suite_create("sessions");
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);

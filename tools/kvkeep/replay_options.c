@@ -30,7 +30,7 @@ enum {
 static const struct argp_option options[] = {
     {"mode", KEY_MODE, "MODE", 0, "prefix, timed or lengths (default: what the trace says most about)", 1},
     {"format", KEY_FORMAT, "NAME", 0,
-     "mooncake, azure, vidur, etalon or kv_cache_tester (default: found from the content)", 1},
+     "What the traces are, as docs/traces.md names it (default: found from the content)", 1},
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
     {"page-tokens", KEY_PAGE_TOKENS, "N", 0, "Tokens of a page (default: the trace's block, else 16)", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Stop after N requests, or N calls of an op log; 0: all", 2},

@@ -56,6 +56,7 @@ int replay_report(const char *format, const replay_options *options, const repla
     report_add(&r, "format", json_string(format));
     report_add(&r, "mode", json_string(replay_mode_name(options->mode)));
     report_count(&r, "requests", result->requests);
+    report_count(&r, "failed_requests", result->failed_requests);
     report_count(&r, "page_tokens", result->page_tokens);
     add_pages(&r, result->n_pages);
     add[options->mode](&r, result);
