@@ -47,7 +47,7 @@ typedef struct trace_format {
     void (*close)(trace_reader *r);
 } trace_format;
 
-extern const trace_format trace_qwen, trace_servegen_offline, trace_burstgpt, trace_mooncake, trace_azure, trace_vidur,
-    trace_etalon, trace_kv_cache_tester, trace_generated;
+extern const trace_format trace_servegen, trace_qwen, trace_servegen_offline, trace_burstgpt, trace_mooncake,
+    trace_azure, trace_vidur, trace_etalon, trace_kv_cache_tester, trace_generated;
 
 #endif

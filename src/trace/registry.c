@@ -3,7 +3,8 @@
 #include <string.h>
 
 /* A new format is its file, its declaration in format.h and its name here. */
-#define FORMATS(X) X(mooncake) X(azure) X(vidur) X(etalon) X(kv_cache_tester) X(qwen) X(servegen_offline) X(burstgpt)
+#define FORMATS(X)                                                                                                     \
+    X(mooncake) X(azure) X(vidur) X(etalon) X(kv_cache_tester) X(qwen) X(servegen_offline) X(burstgpt) X(servegen)
 
 #define FORMAT_ADDRESS(name) &trace_##name,
 static const trace_format *const formats[] = {FORMATS(FORMAT_ADDRESS)};

@@ -36,7 +36,7 @@ bad() { # LINE FILE [ARGUMENT...]
     rm -f out*
 }
 
-formats="mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt"
+formats="mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt, servegen"
 header="TIMESTAMP,ContextTokens,GeneratedTokens"
 good_row="2023-11-16 18:15:46.6805900,374,44"
 
@@ -67,6 +67,9 @@ bad "utf8.csv:2: field GeneratedTokens: '\\xFF\\xFE' is not a whole number" utf8
 printf '%s\n%s\n%s\n' "$header" "$good_row" "$header" >twice.csv
 bad "twice.csv:3: field TIMESTAMP: 'TIMESTAMP' is not YYYY-MM-DD hh:mm:ss.fffffff" twice.csv
 
+printf '0,1,1,Gamma,1,1\n' >a-trace.csv
+bad "a-dataset.json: cannot open: No such file or directory" a-trace.csv
+refused 2 "-: must be named FILE-trace.csv, as lengths are in FILE-dataset.json beside it" replay - <a-trace.csv
 mooncake_line 0 600 1 "1, 2" | head -c 50 >truncated.jsonl
 bad "truncated.jsonl:1: field input_length: not JSON at column 50:..." truncated.jsonl
 mooncake_line 0 600 1 "1, 9223372036854775808" >ids.jsonl

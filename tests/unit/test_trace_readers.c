@@ -121,7 +121,7 @@ START_TEST(a_header_alone_is_no_request)
 }
 END_TEST
 
-#define FORMATS "mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt"
+#define FORMATS "mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt, servegen"
 
 /* A refused text, the format it is forced to (NULL: none) and the line that says why. */
 typedef struct refusal {
@@ -203,6 +203,12 @@ static const refusal refusals[] = {
     {"{\"request_id\": 1}\n", NULL, "t:1: field input_length: missing"},
     {OFFLINE("17", "[1]"), NULL, "t:1: field hash_ids: has 1 ids where input_length 17 needs 2"},
     {OFFLINE("2147483648", "[1]"), NULL, "t:1: field input_length: 2147483648 is too large"},
+
+    {"0,0,0,,0,0\n600,1,1,Gamma,1,1\n", NULL,
+     "t: must be named FILE-trace.csv, as lengths are in FILE-dataset.json beside it"},
+    {"0,0,0,1,0,0\n", NULL, "t:1: begins like none of " FORMATS},
+    {"0,0,0,,0,0,0\n", NULL, "t:1: begins like none of " FORMATS},
+    {"0,0,0,,0\n", NULL, "t:1: begins like none of " FORMATS},
 
     {"{}\n", NULL, "t:1: field timestamp: missing"},
     {"{\"timestamp\": 0, \"input_length\": 1", NULL,
