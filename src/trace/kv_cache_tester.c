@@ -258,7 +258,7 @@ static int next_turn(trace_reader *r, trace_request *out, trace_error *error)
                            .block_tokens = BLOCK_TOKENS,
                            .full_blocks = true,
                            .scope = r->file + 1,
-                           .turn = {after, t->think_us, t->service_us}};
+                           .turn = {r->file, after, t->think_us, t->service_us}};
     int rc = read_lengths(r, t->object, out, error);
     if (rc == 0)
         rc = blocks_read(&s->ids, json_object_get(t->object, "hash_ids"), place_of(r, "hash_ids"), "in", out, error);

@@ -2,6 +2,8 @@
 
 #include "base/checked.h"
 
+#include <stdlib.h>
+
 bool repage_fits(uint32_t block_tokens, uint32_t page_tokens)
 {
     return block_tokens % page_tokens == 0 || page_tokens % block_tokens == 0;
@@ -47,4 +49,34 @@ void repage_keys(const trace_request *request, uint32_t page_tokens, kvk_key *ke
 kvk_key repage_unnamed(uint64_t number)
 {
     return (kvk_key){number, UINT64_MAX}; /* beyond every scope */
+}
+
+static int make_room(repage_keys_buffer *b, size_t n)
+{
+    if (b->keys && n <= b->cap)
+        return 0;
+    kvk_key *grown = realloc(b->keys, (2 * n + 1) * sizeof *grown);
+    if (!grown)
+        return KVK_ENOMEM;
+    b->keys = grown;
+    b->cap = 2 * n + 1;
+    return 0;
+}
+
+int repage_keys_fill(repage_keys_buffer *b, const trace_request *request, uint32_t page_tokens, uint32_t n)
+{
+    uint32_t named = request ? repage_count(request, page_tokens) : 0;
+    int rc = make_room(b, max_u32(n, named));
+    if (rc < 0)
+        return rc;
+    if (request)
+        repage_keys(request, page_tokens, b->keys);
+    for (uint32_t i = named; i < n; i++)
+        b->keys[i] = repage_unnamed(b->unnamed++);
+    return 0;
+}
+
+void repage_keys_close(repage_keys_buffer *b)
+{
+    free(b->keys);
 }

@@ -24,4 +24,17 @@ void repage_keys(const trace_request *request, uint32_t page_tokens, kvk_key *ke
 /* The key of a page that no trace names: each `number` gives another one, which repage_keys never sets. */
 kvk_key repage_unnamed(uint64_t number);
 
+/* Room for keys that grows as needed. All zeroes is empty. */
+typedef struct repage_keys_buffer {
+    kvk_key *keys;
+    size_t cap;
+    uint64_t unnamed; /* keys so far that no trace names */
+} repage_keys_buffer;
+
+/* Sets the first `n` keys: as many as the trace names of the request (NULL: none), and unnamed ones after them. 0, or
+ * KVK_ENOMEM. */
+int repage_keys_fill(repage_keys_buffer *b, const trace_request *request, uint32_t page_tokens, uint32_t n);
+
+void repage_keys_close(repage_keys_buffer *b);
+
 #endif

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 3 };
+enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 4 };
 
 static const replay_ops *const modes[N_MODES] = {
     [REPLAY_PREFIX] = &replay_prefix,
     [REPLAY_TIMED] = &replay_timed,
     [REPLAY_LENGTHS] = &replay_lengths,
+    [REPLAY_TURNS] = &replay_turns,
 };
 
 replay_mode replay_default_mode(const trace *t)
@@ -32,8 +33,8 @@ int replay_mode_named(const char *name, replay_mode *out, trace_error *error)
             *out = (replay_mode)i;
             return 0;
         }
-    return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"}, "'%.32s' is none of prefix, timed, lengths",
-                           name);
+    return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"},
+                           "'%.32s' is none of prefix, timed, lengths, multi-turn", name);
 }
 
 static double now_s(void)
@@ -81,7 +82,7 @@ static int one_request(replay_run *run, const replay_ops *mode, const trace_requ
     result->requests++;
     result->input_tokens += request->n_input;
     result->output_tokens += request->n_output;
-    if (run->options->on_request)
+    if (run->options->on_request && !mode->shows_requests)
         run->options->on_request(run->options->ctx, &seen);
     return 0;
 }

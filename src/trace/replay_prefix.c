@@ -6,12 +6,8 @@
 #include "trace/distinct.h"
 #include "trace/repage.h"
 
-#include <stdlib.h>
-
 typedef struct prefix_state {
-    kvk_key *keys;
-    uint32_t cap;
-    uint64_t unnamed; /* pages so far that no trace names */
+    repage_keys_buffer keys;
     distinct distinct;
     belady belady; /* if it was asked for */
 } prefix_state;
@@ -26,30 +22,15 @@ typedef struct prompt {
 static int content(replay_run *run, kvk_content *out)
 {
     trace_place place = {trace_where(run->trace, NULL).file, 0, NULL};
-    uint32_t block = trace_block_tokens(run->trace), page = run->result->page_tokens;
     if (trace_content_of(run->trace) == TRACE_LENGTHS)
         return trace_bad_input(run->error, place, "%s traces name no content: use mode timed or lengths",
                                trace_format_name(run->trace));
-    if (block && !repage_fits(block, page))
-        return trace_bad_input(run->error, place, "a page of %u tokens is no part and no multiple of the trace's %u",
-                               page, block);
+    if (run_needs_fitting_pages(run) < 0)
+        return TRACE_BAD_INPUT;
     if (run->options->belady && run->result->n_pages == REPLAY_UNLIMITED)
         return trace_bad_input(run->error, (trace_place){place.file, 0, "belady"},
                                "needs a pool of a size: in an unlimited one nothing is given up");
-    *out = block ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
-    return 0;
-}
-
-static int make_room(replay_run *run, uint64_t n_keys)
-{
-    prefix_state *s = run->state;
-    if (n_keys <= s->cap)
-        return 0;
-    kvk_key *grown = realloc(s->keys, 2 * (size_t)n_keys * sizeof *grown);
-    if (!grown)
-        return run_out_of_memory(run);
-    s->keys = grown;
-    s->cap = (uint32_t)(2 * n_keys);
+    *out = trace_block_tokens(run->trace) ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
     return 0;
 }
 
@@ -64,14 +45,10 @@ static int prompt_of_blocks(replay_run *run, const trace_request *request, promp
     if (wanted > KVK_MAX_TOKENS)
         return trace_bad_input(run->error, trace_where(run->trace, NULL), "%u tokens in whole pages are too many",
                                request->n_input);
-    int rc = make_room(run, wanted / page + 1);
-    if (rc < 0)
-        return rc;
-    repage_keys(request, page, s->keys);
-    for (uint64_t i = n; i < wanted / page; i++)
-        s->keys[i] = repage_unnamed(s->unnamed++);
+    if (repage_keys_fill(&s->keys, request, page, (uint32_t)(wanted / page)) < 0)
+        return run_out_of_memory(run);
     *out = (prompt){.n_tokens = (uint32_t)n_tokens, .n_pages = (uint32_t)n};
-    out->wanted = (kvk_text){.n_tokens = (uint32_t)wanted, .n_keys = (uint32_t)(wanted / page), .keys = s->keys};
+    out->wanted = (kvk_text){.n_tokens = (uint32_t)wanted, .n_keys = (uint32_t)(wanted / page), .keys = s->keys.keys};
     return 0;
 }
 
@@ -198,7 +175,7 @@ static void close_prefix(replay_run *run)
     prefix_state *s = run->state;
     distinct_close(&s->distinct);
     belady_close(&s->belady);
-    free(s->keys);
+    repage_keys_close(&s->keys);
 }
 
 const replay_ops replay_prefix = {

@@ -17,6 +17,7 @@ typedef enum trace_content {
 
 /* How a request follows others of its session. */
 typedef struct trace_turn {
+    uint32_t session;    /* sessions are numbered from 0 on and stand one after the other */
     uint32_t after;      /* it comes after the end of the request so many before this one; 0: it is among the first */
     uint64_t think_us;   /* from that end, or (first ones) from the session's beginning */
     uint64_t service_us; /* how long it took; 0: unknown */

@@ -59,6 +59,28 @@ is format '"burstgpt"'
 is requests 1
 is failed_requests 1
 
+cat >session.json <<'END'
+{"block_size": 64, "hash_id_scope": "local", "requests": [
+{"t": 0, "type": "n", "in": 64, "out": 1, "hash_ids": [1], "api_time": 1},
+{"t": 3.5, "type": "s", "in": 65, "out": 1, "hash_ids": [1], "api_time": 1, "think_time": 2.5}]}
+END
+json "format mode requests failed_requests page_tokens pages page_refs page_hits token_hits hit_ratio_pages peak_pages \
+peak_sequences page_allocations makespan_s elapsed_s" --mode multi-turn session.json
+is format '"kv_cache_tester"'
+is mode '"multi-turn"'
+is page_hits 1
+is makespan_s 4.5
+json "$prefix_keys" session.json session.json
+is page_hits 2
+is unique_pages 2
+succeeds replay --mode multi-turn --print session.json
+[[ $(tail -n 1 <<<"$out") == '{"request":2,"line":0,"input_tokens":65,"output_tokens":1,"pages":1,"page_hits":1,"token_hits":64,"start_us":3500000}' ]] ||
+    complain "--print: $out"
+succeeds replay --json --mode multi-turn session.json session.json
+is peak_sequences 2
+succeeds replay --json --mode multi-turn --rate 0.001 --seed 1 session.json session.json
+is peak_sequences 1
+
 # ---- The same seed gives the same results, another one others
 
 results() { # ARGUMENT...

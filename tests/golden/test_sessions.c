@@ -61,6 +61,40 @@ START_TEST(all_sessions_as_one_stream)
 }
 END_TEST
 
+/* Figures of a simulation written apart from this program, in another language, from docs/traces.md. */
+START_TEST(all_sessions_at_once)
+{
+    json_t *all = golden_expected(), *row;
+    const char *name, *files[64];
+    size_t n = 0;
+    json_object_foreach(json_object_get(json_object_get(all, SESSIONS), "files"), name, row) files[n++] = name;
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.mode = REPLAY_TURNS;
+    replay_result r = golden_replay_all(SESSIONS, files, n, &options);
+    ck_assert_uint_eq(r.page_refs, 639423);
+    ck_assert_uint_eq(r.page_hits, 605460);
+    ck_assert_uint_eq(r.stats.peak_pages_used, 10347);
+    ck_assert_uint_eq(r.stats.peak_sequences, 13);
+    ck_assert_uint_eq(r.stats.pages_taken, 38995);
+    ck_assert_uint_eq(r.makespan_us, 53072420000);
+    options.session_rate = 0.01;
+    ck_assert_uint_lt(golden_replay_all(SESSIONS, files, n, &options).stats.peak_pages_used, 10347);
+    json_decref(all);
+}
+END_TEST
+
+START_TEST(a_session_with_sub_agents)
+{
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.mode = REPLAY_TURNS;
+    replay_result r = golden_replay(SESSIONS "/trace_0277.json", &options);
+    ck_assert_uint_eq(r.stats.peak_pages_used, 2584);
+    ck_assert_uint_eq(r.stats.peak_sequences, 3);
+    ck_assert_uint_eq(r.stats.pages_taken, 5640);
+    ck_assert_uint_eq(r.makespan_us, 827820000);
+}
+END_TEST
+
 /* An independent program was not asked about this one: what must hold is that an unlimited cache misses each content once. */
 START_TEST(the_offline_sample)
 {
@@ -113,6 +147,8 @@ int main(void)
     tcase_add_test(t, the_offline_sample);
     tcase_add_test(t, requests_made_from_a_client_model);
     tcase_add_test(t, the_other_client_models);
+    tcase_add_test(t, all_sessions_at_once);
+    tcase_add_test(t, a_session_with_sub_agents);
     Suite *s = suite_create("sessions");
     suite_add_tcase(s, t);
     SRunner *runner = srunner_create(s);

@@ -28,10 +28,10 @@ typedef struct expected_turn {
 } expected_turn;
 
 static const expected_turn turns[] = {
-    {0, 130, 3, 2, {0, 0, 5000000}},
-    {6000000, 64, 1, 1, {1, 1000000, 1000000}}, /* 1 s after the session's first request ended */
-    {10000000, 63, 0, 0, {1, 3000000, 0}},
-    {25000000, 131, 9, 2, {3, 20000000, 0}},
+    {0, 130, 3, 2, {0, 0, 0, 5000000}},
+    {6000000, 64, 1, 1, {0, 1, 1000000, 1000000}}, /* 1 s after the session's first request ended */
+    {10000000, 63, 0, 0, {0, 1, 3000000, 0}},
+    {25000000, 131, 9, 2, {0, 3, 20000000, 0}},
 };
 
 START_TEST(sub_agents_run_from_their_end_less_their_duration)
