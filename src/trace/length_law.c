@@ -58,7 +58,7 @@ static bool take_entry(length_law *law, const char **at, double *sum)
     if (!take_length(at, &law->lengths[law->n]) || !take(at, ':') || !take_probability(at, &probability))
         return false;
     *sum += probability;
-    law->upto[law->n++] = *sum;
+    law->cumulative[law->n++] = *sum;
     return true;
 }
 
@@ -80,8 +80,8 @@ static int make_room(length_law *law, const char *text, trace_place place, trace
     for (const char *c = text; *c; c++)
         n += *c == ',';
     law->lengths = calloc(n, sizeof *law->lengths);
-    law->upto = calloc(n, sizeof *law->upto);
-    return law->lengths && law->upto ? 0 : trace_failed(error, place, "out of memory");
+    law->cumulative = calloc(n, sizeof *law->cumulative);
+    return law->lengths && law->cumulative ? 0 : trace_failed(error, place, "out of memory");
 }
 
 int length_law_read(length_law *law, const char *text, trace_place place, trace_error *error)
@@ -97,7 +97,7 @@ int length_law_read(length_law *law, const char *text, trace_place place, trace_
     if (law->n > 0 && !(fabs(sum - 1) <= tolerance))
         return trace_bad_input(error, place, "the probabilities add up to %g", sum);
     for (uint32_t i = 0; i < law->n; i++)
-        law->upto[i] = i + 1 < law->n ? law->upto[i] / sum : 1;
+        law->cumulative[i] = i + 1 < law->n ? law->cumulative[i] / sum : 1;
     return 0;
 }
 
@@ -107,7 +107,7 @@ uint32_t length_law_draw(const length_law *law, random_state *random)
     uint32_t low = 0, high = law->n - 1;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (law->upto[middle] > u)
+        if (law->cumulative[middle] > u)
             high = middle;
         else
             low = middle + 1;
@@ -118,6 +118,6 @@ uint32_t length_law_draw(const length_law *law, random_state *random)
 void length_law_close(length_law *law)
 {
     free(law->lengths);
-    free(law->upto);
+    free(law->cumulative);
     *law = (length_law){0};
 }

@@ -7,8 +7,8 @@
 
 /* All zeroes is empty: it has no length. */
 typedef struct length_law {
-    uint32_t *lengths; /* [n] */
-    double *upto;      /* [n] the probability of this length or one listed before; ends with 1 */
+    uint32_t *lengths;  /* [n] */
+    double *cumulative; /* [n] the probability of this length or one listed before; ends with 1 */
     uint32_t n;
 } length_law;
 
