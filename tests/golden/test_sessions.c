@@ -61,7 +61,7 @@ START_TEST(all_sessions_as_one_stream)
 }
 END_TEST
 
-/* Figures of a simulation written apart from this program, in another language, from docs/traces.md. */
+/* Figures of a simulation written apart from this program, in another language. */
 START_TEST(all_sessions_at_once)
 {
     json_t *all = golden_expected(), *row;
