@@ -3,6 +3,7 @@
 #include "trace/number.h"
 
 #include <kvkeep/kvkeep.h>
+#include <math.h>
 #include <string.h>
 
 /* Cuts the field at *rest off, or returns NULL when there is none left. */
@@ -80,4 +81,26 @@ int csv_tokens(const line_reader *lines, const char *name, const char *text, uin
         return trace_bad_input(error, lines_place(lines, name), "'%.64s' %s", text, wrong);
     *out = (uint32_t)value;
     return 0;
+}
+
+int csv_seconds(const line_reader *lines, const char *name, const char *text, uint64_t *us, trace_error *error)
+{
+    const double longest_s = 9e9; /* 285 years, so that the microseconds are exact to 2^53 */
+    double seconds = 0;
+    const char *wrong = number_decimal(text, &seconds);
+    if (!wrong && seconds > longest_s)
+        wrong = "is too large";
+    if (wrong)
+        return trace_bad_input(error, lines_place(lines, name), "'%.64s' %s", text, wrong);
+    *us = (uint64_t)llround(seconds * 1e6);
+    return 0;
+}
+
+int csv_sum(const line_reader *lines, const char *name, uint32_t total, const trace_request *request,
+            trace_error *error)
+{
+    if ((uint64_t)request->n_input + request->n_output == total)
+        return 0;
+    return trace_bad_input(error, lines_place(lines, name), "%u is not the sum of %u and %u", total, request->n_input,
+                           request->n_output);
 }

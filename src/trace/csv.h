@@ -4,6 +4,7 @@
 #define KVKEEP_TRACE_CSV_H
 
 #include "trace/lines.h"
+#include "trace/request.h"
 
 enum { CSV_MAX_COLUMNS = 8 };
 
@@ -25,5 +26,12 @@ int csv_row(line_reader *lines, csv_columns columns, char **fields, trace_error 
 
 /* Reads the field `text` of column `name` as a length of 0 .. KVK_MAX_TOKENS. 0, or an error that names it. */
 int csv_tokens(const line_reader *lines, const char *name, const char *text, uint32_t *out, trace_error *error);
+
+/* Reads the field as seconds of 0 .. 9e9, to the nearest microsecond. 0, or an error that names it. */
+int csv_seconds(const line_reader *lines, const char *name, const char *text, uint64_t *us, trace_error *error);
+
+/* Checks that `total`, of column `name`, is the request's input and output together. 0, or an error that names it. */
+int csv_sum(const line_reader *lines, const char *name, uint32_t total, const trace_request *request,
+            trace_error *error);
 
 #endif

@@ -28,9 +28,8 @@ static int read_row(trace_reader *r, char *const *fields, trace_request *out, tr
         rc = csv_tokens(&r->lines, names[1], fields[1], &out->n_output, error);
     if (rc == 0)
         rc = csv_tokens(&r->lines, names[2], fields[2], &total, error);
-    if (rc == 0 && (uint64_t)out->n_input + out->n_output != total)
-        rc = trace_bad_input(error, lines_place(&r->lines, names[2]), "%u is not the sum of %u and %u", total,
-                             out->n_input, out->n_output);
+    if (rc == 0)
+        rc = csv_sum(&r->lines, names[2], total, out, error);
     return rc < 0 ? rc : check_ratio(r, fields[3], error);
 }
 

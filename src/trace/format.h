@@ -9,8 +9,11 @@
 typedef struct trace_reader {
     line_reader lines; /* the generated workload counts its requests here */
     trace_options options;
-    void *state; /* `state_bytes` of zeroes at first */
+    uint32_t file; /* number of the file in the stream, from 0 */
+    void *state;   /* `state_bytes` of zeroes at first */
 } trace_reader;
+
+enum { TRACE_ROW_FAILED = 1 }; /* the row is of a request that failed when the trace was taken */
 
 typedef struct trace_format {
     const char *name;
@@ -18,24 +21,33 @@ typedef struct trace_format {
     uint32_t block_tokens;
     const char *arrival_field; /* NULL: made arrivals */
     const char *input_field, *output_field;
+    bool has_turns; /* requests say how they follow each other */
     size_t state_bytes;
 
     /* Reads what stands before the requests; may be NULL. The header of a CSV format is read already. */
     int (*open)(trace_reader *r, trace_error *error);
 
-    /* A CSV format has these: its columns, and the request of one row. Returns 0 or an error. */
+    /* A CSV format has these: its columns, and the request of one row. Returns 0, TRACE_ROW_FAILED or an error. */
     csv_columns columns;
     int (*row)(trace_reader *r, char *const *fields, trace_request *out, trace_error *error);
 
-    /* Any other has these: whether a file with this first line is of this format (NULL: never read from files), and
-     * what trace_next does, without the checks that hold for all formats. */
+    /* Any other has one of these two: whether a file with this first line is of this format, or a file that begins like
+     * this (which may be several lines, or part of one). With neither it is never found in files. */
     bool (*detect)(const char *line, size_t length);
+    bool (*detect_head)(const char *head);
+
+    /* And this: what trace_next does, without the checks that hold for all formats. */
     int (*next)(trace_reader *r, trace_request *out, trace_error *error);
+
+    /* Where lines do not tell requests apart: what to call a field of the current request in errors, or, for NULL, the
+     * request itself. Valid until the next call. */
+    const char *(*field)(const trace_reader *r, const char *name);
 
     /* Frees what `state` points to; may be NULL. */
     void (*close)(trace_reader *r);
 } trace_format;
 
-extern const trace_format trace_mooncake, trace_azure, trace_vidur, trace_etalon, trace_generated;
+extern const trace_format trace_servegen, trace_qwen, trace_servegen_offline, trace_burstgpt, trace_mooncake,
+    trace_azure, trace_vidur, trace_etalon, trace_kv_cache_tester, trace_generated;
 
 #endif

@@ -19,15 +19,15 @@ typedef struct generate_state {
 } generate_state;
 
 /* A length whose logarithm is normal: half of them are below `median`. */
-typedef struct length_law {
+typedef struct lognormal {
     double median, sigma;
     uint32_t least, most;
-} length_law;
+} lognormal;
 
-static const length_law system_law = {600, 0.5, 64, 2048}, preamble_law = {80, 0.7, 8, 512};
-static const length_law message_law = {60, 1.0, 4, 2048}, answer_law = {150, 0.8, 1, 1024};
+static const lognormal system_law = {600, 0.5, 64, 2048}, preamble_law = {80, 0.7, 8, 512};
+static const lognormal message_law = {60, 1.0, 4, 2048}, answer_law = {150, 0.8, 1, 1024};
 
-static uint32_t draw_length(random_state *random, length_law law)
+static uint32_t draw_length(random_state *random, lognormal law)
 {
     double length = law.median * exp(law.sigma * random_normal(random));
     if (length <= law.least)
@@ -64,7 +64,7 @@ static int add_tokens(trace_reader *r, conversation *c, random_state *random, ui
 }
 
 /* Text that is the same each time it is asked for: drawn from a generator that only its kind and number seed. */
-static int add_fixed(trace_reader *r, conversation *c, length_law law, uint64_t number, trace_error *error)
+static int add_fixed(trace_reader *r, conversation *c, lognormal law, uint64_t number, trace_error *error)
 {
     random_state fixed;
     random_seed(&fixed, r->options.seed ^ (number + 1) << 32);

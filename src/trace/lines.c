@@ -72,10 +72,10 @@ static long find_end(line_reader *l, trace_error *error)
     }
 }
 
-static int check_line(const line_reader *l, trace_error *error)
+static int check_line(const line_reader *l, size_t max, trace_error *error)
 {
-    if (l->length > TRACE_LINE_MAX)
-        return trace_bad_input(error, lines_place(l, NULL), "longer than %zu bytes", TRACE_LINE_MAX);
+    if (l->length > max)
+        return trace_bad_input(error, lines_place(l, NULL), "longer than %zu bytes", max);
     if (memchr(l->text, '\0', l->length))
         return trace_bad_input(error, lines_place(l, NULL), "holds a NUL byte");
     return 1;
@@ -99,7 +99,32 @@ int lines_next(line_reader *l, trace_error *error)
     if (l->length > 0 && l->text[l->length - 1] == '\r')
         l->length--;
     l->text[l->length] = '\0';
-    return check_line(l, error);
+    return check_line(l, TRACE_LINE_MAX, error);
+}
+
+int lines_peek(line_reader *l, const char **head, trace_error *error)
+{
+    int rc = read_block(l, error);
+    if (rc < 0)
+        return rc;
+    l->buffer[l->end] = '\0';
+    *head = l->buffer;
+    return 0;
+}
+
+int lines_all(line_reader *l, size_t max, trace_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && !l->at_end && l->end - l->start <= max)
+        rc = read_block(l, error);
+    if (rc < 0)
+        return rc;
+    l->text = l->buffer + l->start;
+    l->length = l->end - l->start;
+    l->text[l->length] = '\0';
+    l->start = l->end;
+    rc = check_line(l, max, error);
+    return rc < 0 ? rc : 0;
 }
 
 void lines_unread(line_reader *lines)

@@ -31,6 +31,14 @@ void lines_open(line_reader *lines, FILE *in, const char *name);
 /* Goes to the next line. Returns 1, 0 at the end, TRACE_FAILED or TRACE_BAD_INPUT. */
 int lines_next(line_reader *lines, trace_error *error);
 
+/* Shows the beginning of an input of which nothing was read yet: the first 64 KiB, or all of a shorter one, with a NUL
+ * behind. What it shows is still to be read. 0, or TRACE_FAILED or TRACE_BAD_INPUT. */
+int lines_peek(line_reader *lines, const char **head, trace_error *error);
+
+/* Makes all that is left the current line, ends of lines included, if it is no longer than `max` bytes. The buffer grows
+ * to twice that. 0, TRACE_FAILED or TRACE_BAD_INPUT. */
+int lines_all(line_reader *lines, size_t max, trace_error *error);
+
 /* Makes the next lines_next give the current line once more, so that a reader can look at it first. */
 void lines_unread(line_reader *lines);
 

@@ -54,3 +54,19 @@ double random_normal(random_state *r)
     double radius = sqrt(2 * random_exponential(r));
     return radius * cos(turn * random_unit(r));
 }
+
+/* Marsaglia and Tsang (2000): a cube of a normal variable, accepted nearly always; a shape below 1 comes from the next. */
+double random_gamma(random_state *r, double shape)
+{
+    if (shape < 1)
+        return random_gamma(r, shape + 1) * pow(1 - random_unit(r), 1 / shape);
+    double d = shape - 1.0 / 3, c = 1 / sqrt(9 * d);
+    for (;;) {
+        double x = random_normal(r), v = 1 + c * x;
+        if (v <= 0)
+            continue;
+        v = v * v * v;
+        if (log(1 - random_unit(r)) < 0.5 * x * x + d - d * v + d * log(v))
+            return d * v;
+    }
+}

@@ -1,7 +1,7 @@
 /* trace/random.h: xoshiro256** (Blackman and Vigna, public domain), seeded through splitmix64 as its authors advise.
  *
- * Results depend on the seed alone, not on the machine's C library, except for `random_exponential` and `random_normal`
- * in the last bits of log, sqrt and cos.
+ * Results depend on the seed alone, not on the machine's C library, except for those with
+ * a law in the last bits of log, sqrt, cos and pow.
  */
 #ifndef KVKEEP_TRACE_RANDOM_H
 #define KVKEEP_TRACE_RANDOM_H
@@ -27,5 +27,8 @@ double random_exponential(random_state *r);
 
 /* With mean 0 and variance 1. */
 double random_normal(random_state *r);
+
+/* By the gamma law of this shape, above 0, and scale 1; so with mean `shape`. */
+double random_gamma(random_state *r, double shape);
 
 #endif

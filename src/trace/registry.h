@@ -7,6 +7,9 @@
 /* NULL where there is no such name. */
 const trace_format *registry_named(const char *name);
 
+/* NULL where no format is known by this beginning of a file. */
+const trace_format *registry_detect_head(const char *head);
+
 /* NULL where no format begins like this line. */
 const trace_format *registry_detect(const char *line, size_t length);
 

@@ -5,12 +5,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 3 };
+enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 4 };
 
 static const replay_ops *const modes[N_MODES] = {
     [REPLAY_PREFIX] = &replay_prefix,
     [REPLAY_TIMED] = &replay_timed,
     [REPLAY_LENGTHS] = &replay_lengths,
+    [REPLAY_TURNS] = &replay_turns,
 };
 
 replay_mode replay_default_mode(const trace *t)
@@ -32,8 +33,8 @@ int replay_mode_named(const char *name, replay_mode *out, trace_error *error)
             *out = (replay_mode)i;
             return 0;
         }
-    return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"}, "'%.32s' is none of prefix, timed, lengths",
-                           name);
+    return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"},
+                           "'%.32s' is none of prefix, timed, lengths, multi-turn", name);
 }
 
 static double now_s(void)
@@ -81,7 +82,7 @@ static int one_request(replay_run *run, const replay_ops *mode, const trace_requ
     result->requests++;
     result->input_tokens += request->n_input;
     result->output_tokens += request->n_output;
-    if (run->options->on_request)
+    if (run->options->on_request && !mode->shows_requests)
         run->options->on_request(run->options->ctx, &seen);
     return 0;
 }
@@ -122,10 +123,23 @@ static int run_mode(replay_run *run, const replay_ops *mode)
     return rc;
 }
 
+/* What only prompts one after the other have. */
+static int check_options(replay_run *run)
+{
+    const replay_options *o = run->options;
+    if (o->mode == REPLAY_PREFIX || (!o->belady && !o->on_page))
+        return 0;
+    return trace_bad_input(run->error,
+                           (trace_place){trace_where(run->trace, NULL).file, 0, o->belady ? "belady" : "libcachesim"},
+                           "goes with mode prefix only");
+}
+
 static int run_opened(replay_run *run, const replay_ops *mode)
 {
     kvk_content content = KVK_CONTENT_NONE;
-    int rc = mode->content(run, &content);
+    int rc = check_options(run);
+    if (rc == 0)
+        rc = mode->content(run, &content);
     if (rc < 0)
         return rc;
     run->state = calloc(1, mode->state_bytes ? mode->state_bytes : 1);
@@ -146,6 +160,7 @@ int replay_trace(trace *t, const replay_options *options, replay_result *result,
     replay_run run = {.options = options, .trace = t, .result = result, .error = error};
     result->page_tokens = page_tokens(&run);
     int rc = run_opened(&run, modes[options->mode]);
+    result->failed_requests = trace_failed_requests(t);
     result->elapsed_s = now_s() - start;
     return rc;
 }

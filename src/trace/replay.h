@@ -11,18 +11,19 @@
 #include <kvkeep/kvkeep.h>
 
 typedef enum replay_mode {
-    REPLAY_PREFIX, /* prompts one after the other: what the prefix cache finds */
-    REPLAY_TIMED,  /* requests at their times, growing by a token every so often: how many pages are in use */
-    REPLAY_LENGTHS /* each request at its final length: what whole pages waste */
+    REPLAY_PREFIX,  /* prompts one after the other: what the prefix cache finds */
+    REPLAY_TIMED,   /* requests at their times, growing by a token every so often: how many pages are in use */
+    REPLAY_LENGTHS, /* each request at its final length: what whole pages waste */
+    REPLAY_TURNS    /* sessions whose requests wait for each other: pages in use, and what the prefix cache finds */
 } replay_mode;
 
 #define REPLAY_UNLIMITED KVK_MAX_PAGES
 
 /* What became of one request. Counts that the mode does not have are 0. */
 typedef struct replay_request {
-    uint64_t number; /* from 1 */
-    uint64_t line;   /* of the file */
-    uint64_t arrival_us;
+    uint64_t number;     /* from 1 */
+    uint64_t line;       /* of the file */
+    uint64_t arrival_us; /* turns: when it started */
     uint32_t n_input, n_output;
     uint32_t pages, page_hits, token_hits; /* timed: the pages it takes on arrival */
     uint64_t waste_tokens;
@@ -35,11 +36,17 @@ typedef struct replay_options {
     uint64_t max_requests; /* 0: all */
     uint64_t memory_limit; /* host memory of the cache, bytes; 0: no limit */
     double speed;          /* timed: arrivals come this many times faster */
-    uint64_t token_us;     /* timed: a token takes this long; at least 1 */
-    bool audit;            /* checks every invariant after every call */
-    kvk_write_fn record;   /* NULL: no op log */
+    double session_rate;   /* turns: sessions that start per second; 0: all start at once */
+    uint64_t seed;         /* turns: of their starts */
+    uint64_t
+        token_us; /* timed, and turns where the trace does not say how long a request took: a token takes this long; at least 1 */
+    bool belady;         /* prefix: counts what the best cache of single pages would find in as many pages */
+    bool audit;          /* checks every invariant after every call */
+    kvk_write_fn record; /* NULL: no op log */
     void *record_ctx;
-    void (*on_request)(void *ctx, const replay_request *request); /* may be NULL; after each request */
+    void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
+    void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix: after each page that a
+                                                                        prompt needs; `page` numbers contents from 0 */
     void *ctx;
     samples *samples; /* may be NULL. prefix: request, share of pages and of tokens hit. timed: seconds, room in
                          tokens of the pages in use, tokens held. lengths: request, wasted share */
@@ -49,11 +56,13 @@ typedef struct replay_options {
     ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000, .memory_limit = (uint64_t)8 << 30})
 
 typedef struct replay_result {
-    uint64_t requests;
+    uint64_t requests, failed_requests; /* run; failed when the trace was taken, and passed over */
     uint32_t page_tokens, n_pages;
     uint64_t input_tokens, output_tokens;
-    uint64_t page_refs, page_hits, token_hits; /* prefix */
+    uint64_t page_refs, page_hits, token_hits; /* prefix, turns */
     uint64_t unique_pages;                     /* prefix */
+    uint64_t belady_hits;                      /* prefix, if asked for */
+    uint64_t makespan_us;                      /* turns: the end of the last request */
     uint64_t page_us, token_us;                /* timed: integrals over time */
     uint64_t pages_total, waste_tokens;        /* lengths */
     kvk_stats stats;                           /* at the end */

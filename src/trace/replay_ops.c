@@ -1,5 +1,7 @@
 #include "trace/replay_run.h"
 
+#include "trace/repage.h"
+
 typedef struct first_violation {
     replay_run *run;
     bool found;
@@ -70,4 +72,26 @@ int run_extend(replay_run *run, kvk_seq seq, const kvk_text *text)
 int run_out_of_memory(replay_run *run)
 {
     return trace_failed(run->error, trace_where(run->trace, NULL), "out of memory");
+}
+
+int run_clock_overflow(replay_run *run)
+{
+    return trace_bad_input(run->error, trace_where(run->trace, NULL), "the time passes 2^64 microseconds");
+}
+
+int run_needs_unlimited(replay_run *run)
+{
+    if (run->result->n_pages == REPLAY_UNLIMITED)
+        return 0;
+    return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, "pages"},
+                           "finite pools in %s mode are not supported yet", replay_mode_name(run->options->mode));
+}
+
+int run_needs_fitting_pages(replay_run *run)
+{
+    uint32_t block = trace_block_tokens(run->trace), page = run->result->page_tokens;
+    if (!block || repage_fits(block, page))
+        return 0;
+    return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, NULL},
+                           "a page of %u tokens is no part and no multiple of the trace's %u", page, block);
 }

@@ -2,15 +2,14 @@
 #include "trace/replay_run.h"
 
 #include "base/checked.h"
+#include "trace/belady.h"
 #include "trace/distinct.h"
 #include "trace/repage.h"
 
-#include <stdlib.h>
-
 typedef struct prefix_state {
-    kvk_key *keys;
-    uint32_t cap;
+    repage_keys_buffer keys;
     distinct distinct;
+    belady belady; /* if it was asked for */
 } prefix_state;
 
 /* What one prompt is to the cache: what it looks for, what it then holds, and what each page names. */
@@ -23,47 +22,33 @@ typedef struct prompt {
 static int content(replay_run *run, kvk_content *out)
 {
     trace_place place = {trace_where(run->trace, NULL).file, 0, NULL};
-    uint32_t block = trace_block_tokens(run->trace), page = run->result->page_tokens;
     if (trace_content_of(run->trace) == TRACE_LENGTHS)
         return trace_bad_input(run->error, place, "%s traces name no content: use mode timed or lengths",
                                trace_format_name(run->trace));
-    if (block && !repage_fits(block, page))
-        return trace_bad_input(run->error, place, "a page of %u tokens is no part and no multiple of the trace's %u",
-                               page, block);
-    *out = block ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
+    if (run_needs_fitting_pages(run) < 0)
+        return TRACE_BAD_INPUT;
+    if (run->options->belady && run->result->n_pages == REPLAY_UNLIMITED)
+        return trace_bad_input(run->error, (trace_place){place.file, 0, "belady"},
+                               "needs a pool of a size: in an unlimited one nothing is given up");
+    *out = trace_block_tokens(run->trace) ? KVK_CONTENT_KEYS : KVK_CONTENT_TOKENS;
     return 0;
 }
 
-static int make_room(replay_run *run, uint64_t n_keys)
-{
-    prefix_state *s = run->state;
-    if (n_keys <= s->cap)
-        return 0;
-    kvk_key *grown = realloc(s->keys, 2 * (size_t)n_keys * sizeof *grown);
-    if (!grown)
-        return run_out_of_memory(run);
-    s->keys = grown;
-    s->cap = (uint32_t)(2 * n_keys);
-    return 0;
-}
-
-/* Whole pages, as the trace names its partial last block too, and one token that is still to be computed, since attach
- * leaves at least that. */
+/* Where the trace names its partial last block too, the prompt is taken as whole pages. If pages end where the prompt
+ * does, one more token is still to be computed, since attach leaves at least that. */
 static int prompt_of_blocks(replay_run *run, const trace_request *request, prompt *out)
 {
     prefix_state *s = run->state;
     uint32_t page = run->result->page_tokens;
-    uint64_t n = repage_count(request, page), n_tokens = n * page;
-    if (n_tokens >= KVK_MAX_TOKENS)
+    uint64_t n = repage_count(request, page), named = n * page;
+    uint64_t n_tokens = named > request->n_input ? named : request->n_input, wanted = n_tokens + (n_tokens == named);
+    if (wanted > KVK_MAX_TOKENS)
         return trace_bad_input(run->error, trace_where(run->trace, NULL), "%u tokens in whole pages are too many",
                                request->n_input);
-    int rc = make_room(run, n + 1);
-    if (rc < 0)
-        return rc;
-    repage_keys(request, page, s->keys);
-    s->keys[n] = (kvk_key){0, UINT64_MAX}; /* with pages of 1 token the further token makes a page, which nobody has */
+    if (repage_keys_fill(&s->keys, request, page, (uint32_t)(wanted / page)) < 0)
+        return run_out_of_memory(run);
     *out = (prompt){.n_tokens = (uint32_t)n_tokens, .n_pages = (uint32_t)n};
-    out->wanted = (kvk_text){.n_tokens = out->n_tokens + 1, .n_keys = (out->n_tokens + 1) / page, .keys = s->keys};
+    out->wanted = (kvk_text){.n_tokens = (uint32_t)wanted, .n_keys = (uint32_t)(wanted / page), .keys = s->keys.keys};
     return 0;
 }
 
@@ -83,7 +68,7 @@ static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_token
     uint32_t done = page_hits * page_tokens;
     kvk_text rest = {.n_tokens = p->n_tokens - done};
     if (p->wanted.keys) {
-        rest.n_keys = p->n_pages - page_hits;
+        rest.n_keys = p->n_tokens / page_tokens - page_hits;
         rest.keys = p->wanted.keys + page_hits;
     } else {
         rest.tokens = p->wanted.tokens + done;
@@ -91,19 +76,40 @@ static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_token
     return rest;
 }
 
-/* Counts the prompt's pages that no prompt had before. */
-static int count_unique(replay_run *run, const prompt *p)
+/* What stands on page i of the prompt. */
+static distinct_row row_of(const prompt *p, uint32_t i, uint32_t page_tokens)
+{
+    if (p->wanted.keys)
+        return (distinct_row){&p->wanted.keys[i], sizeof(kvk_key)};
+    return (distinct_row){p->wanted.tokens + (size_t)i * page_tokens, page_tokens * sizeof(uint32_t)};
+}
+
+static int keep_for_belady(replay_run *run, uint32_t page)
 {
     prefix_state *s = run->state;
-    uint32_t page = run->result->page_tokens;
+    int rc = belady_add(&s->belady, page);
+    if (rc == KVK_ESPACE)
+        return trace_failed(run->error, trace_where(run->trace, NULL), "more than %u pages for belady, which keeps all",
+                            BELADY_MAX_REFS);
+    return rc < 0 ? run_out_of_memory(run) : 0;
+}
+
+/* Numbers the prompt's pages by their content and counts those that no prompt had before. */
+static int count_pages(replay_run *run, const trace_request *request, const prompt *p)
+{
+    prefix_state *s = run->state;
+    const replay_options *o = run->options;
     distinct_chain chain = {0, 0};
     for (uint32_t i = 0; i < p->n_pages; i++) {
-        int fresh = p->wanted.keys ? distinct_add(&s->distinct, &chain, &p->wanted.keys[i], sizeof(kvk_key))
-                                   : distinct_add(&s->distinct, &chain, p->wanted.tokens + (size_t)i * page,
-                                                  page * sizeof(uint32_t));
+        uint32_t number;
+        int fresh = distinct_add(&s->distinct, &chain, row_of(p, i, run->result->page_tokens), &number);
         if (fresh < 0)
             return run_out_of_memory(run);
         run->result->unique_pages += (uint64_t)fresh;
+        if (o->on_page)
+            o->on_page(o->ctx, request->arrival_us, number);
+        if (o->belady && keep_for_belady(run, number) < 0)
+            return TRACE_FAILED;
     }
     return 0;
 }
@@ -144,20 +150,32 @@ static int one_request(replay_run *run, const trace_request *request, replay_req
     if (rc < 0)
         return rc;
     count(run, seen);
-    return count_unique(run, &p);
+    return count_pages(run, request, &p);
 }
 
 static int open_prefix(replay_run *run)
 {
     prefix_state *s = run->state;
-    return distinct_open(&s->distinct) < 0 ? run_out_of_memory(run) : 0;
+    if (distinct_open(&s->distinct) < 0 || (run->options->belady && belady_open(&s->belady) < 0))
+        return run_out_of_memory(run);
+    return 0;
+}
+
+static int finish(replay_run *run)
+{
+    prefix_state *s = run->state;
+    if (!run->options->belady)
+        return 0;
+    int rc = belady_hits(&s->belady, run->result->n_pages, &run->result->belady_hits);
+    return rc < 0 ? run_out_of_memory(run) : 0;
 }
 
 static void close_prefix(replay_run *run)
 {
     prefix_state *s = run->state;
     distinct_close(&s->distinct);
-    free(s->keys);
+    belady_close(&s->belady);
+    repage_keys_close(&s->keys);
 }
 
 const replay_ops replay_prefix = {
@@ -166,5 +184,6 @@ const replay_ops replay_prefix = {
     .content = content,
     .open = open_prefix,
     .request = one_request,
+    .finish = finish,
     .close = close_prefix,
 };

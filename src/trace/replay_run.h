@@ -16,6 +16,7 @@ typedef struct replay_run {
 typedef struct replay_ops {
     const char *name;
     size_t state_bytes;
+    bool shows_requests; /* calls on_request itself, when it knows what became of them */
 
     /* Says what the cache must know of the content, or refuses the trace or the options. */
     int (*content)(replay_run *run, kvk_content *out);
@@ -31,7 +32,7 @@ typedef struct replay_ops {
     void (*close)(replay_run *run); /* may be NULL; after a failed open as well */
 } replay_ops;
 
-extern const replay_ops replay_prefix, replay_timed, replay_lengths;
+extern const replay_ops replay_prefix, replay_timed, replay_lengths, replay_turns;
 
 /* The calls of kvkeep.h, with the audit after each if that was asked for, and an error that names the request. */
 int run_open(replay_run *run, kvk_seq *out);
@@ -42,5 +43,10 @@ int run_close(replay_run *run, kvk_seq seq);
 int run_extend(replay_run *run, kvk_seq seq, const kvk_text *text);
 
 int run_out_of_memory(replay_run *run);
+int run_clock_overflow(replay_run *run);
+
+/* 0, or bad input where the pool is of a size; where pages cannot be made of the trace's blocks. */
+int run_needs_unlimited(replay_run *run);
+int run_needs_fitting_pages(replay_run *run);
 
 #endif

@@ -33,11 +33,8 @@ typedef struct timed_state {
 
 static int content(replay_run *run, kvk_content *out)
 {
-    trace_place place = {trace_where(run->trace, NULL).file, 0, "pages"};
-    if (run->result->n_pages != REPLAY_UNLIMITED)
-        return trace_bad_input(run->error, place, "finite pools in timed mode are not supported yet");
     *out = KVK_CONTENT_NONE;
-    return 0;
+    return run_needs_unlimited(run);
 }
 
 static int open_timed(replay_run *run)
@@ -60,11 +57,6 @@ static void close_timed(replay_run *run)
     memory_close(&s->memory);
 }
 
-static int clock_overflow(replay_run *run)
-{
-    return trace_bad_input(run->error, trace_where(run->trace, NULL), "the time passes 2^64 microseconds");
-}
-
 /* Lets the time pass up to `time`. */
 static int pass(replay_run *run, uint64_t time)
 {
@@ -76,7 +68,7 @@ static int pass(replay_run *run, uint64_t time)
     uint64_t area;
     if (checked_mul(stats.pages_used, time - s->now, &area) < 0 ||
         checked_add(run->result->page_us, area, &run->result->page_us) < 0)
-        return clock_overflow(run);
+        return run_clock_overflow(run);
     s->now = time;
     return 0;
 }
@@ -188,7 +180,7 @@ static int count_tokens(replay_run *run, const live_sequence *q)
     if (checked_mul(steps, run->options->token_us, &area) < 0 ||
         checked_add(run->result->token_us, area, &run->result->token_us) < 0 ||
         checked_mul(out, run->options->token_us, &span) < 0 || checked_add(q->t0, span, &end) < 0)
-        return clock_overflow(run);
+        return run_clock_overflow(run);
     return 0;
 }
 
@@ -219,7 +211,7 @@ static int arrival(replay_run *run, uint64_t arrival_us, uint64_t *out)
     const double latest = 9e18;
     double time = (double)arrival_us / run->options->speed;
     if (!(time < latest))
-        return clock_overflow(run);
+        return run_clock_overflow(run);
     *out = run->options->speed == 1 ? arrival_us : (uint64_t)llround(time);
     return 0;
 }

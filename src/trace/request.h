@@ -1,7 +1,7 @@
 /* trace/request.h: the requests of a trace, whatever its format.
  *
  * A trace is read as a stream: memory is bounded by the longest line (or, for the generated workload, by the live
- * conversations), never by the file. The format is found from the first line or forced by name.
+ * conversations; for a format that is one JSON document, by the file). The format is found from the first line or forced by name.
  */
 #ifndef KVKEEP_TRACE_REQUEST_H
 #define KVKEEP_TRACE_REQUEST_H
@@ -15,13 +15,24 @@ typedef enum trace_content {
     TRACE_TOKENS   /* the tokens */
 } trace_content;
 
+/* How a request follows others of its session. */
+typedef struct trace_turn {
+    uint32_t session;    /* sessions are numbered from 0 on and stand one after the other */
+    uint32_t after;      /* it comes after the end of the request so many before this one; 0: it is among the first */
+    uint64_t think_us;   /* from that end, or (first ones) from the session's beginning */
+    uint64_t service_us; /* how long it took; 0: unknown */
+} trace_turn;
+
 typedef struct trace_request {
     uint64_t arrival_us; /* never less than the previous request's */
     uint32_t n_input;    /* prompt tokens, at least 1 */
     uint32_t n_output;   /* generated tokens; n_input + n_output <= KVK_MAX_TOKENS */
     uint32_t block_tokens, n_blocks;
-    const uint64_t *blocks; /* TRACE_BLOCKS: [n_blocks], n_blocks = ceil(n_input / block_tokens); else NULL */
+    bool full_blocks;       /* only full blocks have ids: n_blocks is rounded down, else up */
+    uint32_t scope;         /* blocks are comparable within the same scope only */
+    const uint64_t *blocks; /* TRACE_BLOCKS: [n_blocks], n_blocks = n_input / block_tokens, rounded; else NULL */
     const uint32_t *tokens; /* TRACE_TOKENS: [n_input + n_output]; else NULL */
+    trace_turn turn;        /* where trace_has_turns; else zeroes */
 } trace_request;
 
 typedef struct trace_options {
@@ -60,6 +71,12 @@ uint32_t trace_block_tokens(const trace *t);
 
 /* Whether the trace's own arrival times are known (else they are made by `rate`). */
 bool trace_has_arrivals(const trace *t);
+
+/* Whether requests say how they follow each other. */
+bool trace_has_turns(const trace *t);
+
+/* How many requests were passed over so far, since they failed when the trace was taken. */
+uint64_t trace_failed_requests(const trace *t);
 
 /* Where the current request stands. */
 trace_place trace_where(const trace *t, const char *field);

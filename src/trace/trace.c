@@ -11,6 +11,7 @@ struct trace {
     const trace_format *format;
     trace_reader reader;
     uint64_t last_arrival_us;
+    uint64_t failed_requests;
 };
 
 const char *trace_format_name(const trace *t)
@@ -33,9 +34,20 @@ bool trace_has_arrivals(const trace *t)
     return t->format->arrival_field != NULL;
 }
 
+bool trace_has_turns(const trace *t)
+{
+    return t->format->has_turns;
+}
+
+uint64_t trace_failed_requests(const trace *t)
+{
+    return t->failed_requests;
+}
+
 trace_place trace_where(const trace *t, const char *field)
 {
-    return lines_place(&t->reader.lines, field);
+    const trace_format *f = t->format;
+    return lines_place(&t->reader.lines, f && f->field && t->reader.state ? f->field(&t->reader, field) : field);
 }
 
 static void close_input(trace *t)
@@ -58,18 +70,16 @@ void trace_close(trace *t)
     free(t);
 }
 
-/* Finds what the input is by its first line, which is then read again. */
-static int find_format(trace *t, const trace_format **out, trace_error *error)
+/* Finds what the input is by its beginning, or else by its first line, which is then read again. */
+static int detect_format(trace *t, const trace_format **out, trace_error *error)
 {
-    const char *forced = t->reader.options.format;
-    if (forced) {
-        *out = registry_named(forced);
-        if (!*out)
-            return trace_bad_input(error, trace_where(t, "format"), "'%.32s' is none of %s", forced,
-                                   trace_format_names());
+    const char *head = NULL;
+    int rc = lines_peek(&t->reader.lines, &head, error);
+    if (rc < 0)
+        return rc;
+    *out = registry_detect_head(head);
+    if (*out)
         return 0;
-    }
-    int rc;
     do
         rc = lines_next(&t->reader.lines, error);
     while (rc == 1 && t->reader.lines.length == 0);
@@ -82,6 +92,17 @@ static int find_format(trace *t, const trace_format **out, trace_error *error)
     if (!*out)
         return trace_bad_input(error, trace_where(t, NULL), "begins like none of %s", trace_format_names());
     return 0;
+}
+
+static int find_format(trace *t, const trace_format **out, trace_error *error)
+{
+    const char *forced = t->reader.options.format;
+    if (!forced)
+        return detect_format(t, out, error);
+    *out = registry_named(forced);
+    if (*out)
+        return 0;
+    return trace_bad_input(error, trace_where(t, "format"), "'%.32s' is none of %s", forced, trace_format_names());
 }
 
 static int start_format(trace *t, trace_error *error)
@@ -113,6 +134,7 @@ static int start_next_file(trace *t, trace_error *error)
 {
     close_input(t);
     const char *path = t->paths[t->next++];
+    t->reader.file = (uint32_t)t->next - 1;
     int rc = input_open(path, &t->owned, error);
     return rc < 0 ? rc : start_input(t, t->owned, path, error);
 }
@@ -165,12 +187,16 @@ int trace_open_generated(const trace_options *options, trace **out, trace_error 
 static int next_csv(trace *t, trace_request *out, trace_error *error)
 {
     char *fields[CSV_MAX_COLUMNS];
-    int rc = csv_row(&t->reader.lines, t->format->columns, fields, error);
-    if (rc != 1)
-        return rc;
-    *out = (trace_request){0};
-    rc = t->format->row(&t->reader, fields, out, error);
-    return rc < 0 ? rc : 1;
+    for (int rc;;) {
+        rc = csv_row(&t->reader.lines, t->format->columns, fields, error);
+        if (rc != 1)
+            return rc;
+        *out = (trace_request){0};
+        rc = t->format->row(&t->reader, fields, out, error);
+        if (rc != TRACE_ROW_FAILED)
+            return rc < 0 ? rc : 1;
+        t->failed_requests++;
+    }
 }
 
 static int check_request(trace *t, const trace_request *request, trace_error *error)

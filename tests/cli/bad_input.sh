@@ -17,7 +17,7 @@ refused 2 "kvkeep replay: field --speed: '0' is not above 0" replay --speed 0
 refused 2 "kvkeep replay: field --speed: 'nan' is not a number" replay --speed nan
 refused 2 "kvkeep replay: field --rate: '-1' is negative" replay --rate -1
 refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e9" replay --ms-per-token 1e99
-refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths" replay --mode fast
+refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn" replay --mode fast
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
 refused 2 "kvkeep bench: no suite 'pages': there is 'pool'" bench pages
@@ -36,6 +36,7 @@ bad() { # LINE FILE [ARGUMENT...]
     rm -f out*
 }
 
+formats="mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt, servegen"
 header="TIMESTAMP,ContextTokens,GeneratedTokens"
 good_row="2023-11-16 18:15:46.6805900,374,44"
 
@@ -51,9 +52,9 @@ bad "zeroes:1: holds a NUL byte" zeroes
 printf '\xff\xfe\x00\x01' >binary
 bad "binary:1: holds a NUL byte" binary
 printf 'a,b,c\n1,2,3\n' >other.csv
-bad "other.csv:1: begins like none of mooncake, azure, vidur, etalon" other.csv
+bad "other.csv:1: begins like none of $formats" other.csv
 bad "other.csv:1: field arrived_at: the header has 'a' in its place" --format vidur other.csv
-bad "other.csv: field format: 'csv' is none of mooncake, azure, vidur, etalon" --format csv other.csv
+bad "other.csv: field format: 'csv' is none of $formats" --format csv other.csv
 
 printf '%s\r\n%s\r\n%s' "$header" "$good_row" "2023-11-16 18:1" >truncated.csv
 bad "truncated.csv:3: field ContextTokens: missing: the row has 1 of 3 columns" truncated.csv
@@ -66,6 +67,9 @@ bad "utf8.csv:2: field GeneratedTokens: '\\xFF\\xFE' is not a whole number" utf8
 printf '%s\n%s\n%s\n' "$header" "$good_row" "$header" >twice.csv
 bad "twice.csv:3: field TIMESTAMP: 'TIMESTAMP' is not YYYY-MM-DD hh:mm:ss.fffffff" twice.csv
 
+printf '0,1,1,Gamma,1,1\n' >a-trace.csv
+bad "a-dataset.json: cannot open: No such file or directory" a-trace.csv
+refused 2 "-: must be named FILE-trace.csv, as lengths are in FILE-dataset.json beside it" replay - <a-trace.csv
 mooncake_line 0 600 1 "1, 2" | head -c 50 >truncated.jsonl
 bad "truncated.jsonl:1: field input_length: not JSON at column 50:..." truncated.jsonl
 mooncake_line 0 600 1 "1, 9223372036854775808" >ids.jsonl
@@ -88,6 +92,14 @@ printf '%s\n%s\n' "$header" "$good_row" >azure.csv
 bad "azure.csv: azure traces name no content: use mode timed or lengths" --mode prefix azure.csv
 bad "azure.csv:1: is azure and cannot follow mooncake" blocks.jsonl azure.csv
 bad "azure.csv: a second trace: timed mode takes one" --mode timed azure.csv azure.csv
+bad "azure.csv: azure traces do not say how requests follow each other" --mode multi-turn azure.csv
+bad "azure.csv: field libcachesim: goes with mode prefix only" --libcachesim out.csv azure.csv
+bad "azure.csv: field belady: goes with mode prefix only" --belady azure.csv
+bad "blocks.jsonl: field belady: needs a pool of a size: in an unlimited one nothing is given up" --belady blocks.jsonl
+printf '{"kvkeep_oplog": 1}\n' >log.jsonl
+refused 2 "log.jsonl:1: field belady: means nothing for an op log" replay --belady log.jsonl
+refused 2 "log.jsonl:1: field libcachesim: means nothing for an op log" replay --libcachesim out.csv log.jsonl
+refused 2 "nowhere/out.csv: cannot write: No such file or directory" replay --libcachesim nowhere/out.csv blocks.jsonl
 refused 2 "nowhere/out.jsonl: cannot write: No such file or directory" replay --record nowhere/out.jsonl blocks.jsonl
 
 # ---- A name that would disturb a terminal

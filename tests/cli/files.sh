@@ -60,6 +60,11 @@ cmp -s kept.jsonl log.jsonl || complain "the link's target has not the recording
 [[ $(stat -c %a mode.jsonl) == 640 ]] || complain "mode $(stat -c %a mode.jsonl) instead of 640"
 refused 1 "/dev/full: cannot write: No space left on device" replay --json --requests 50 --record /dev/full
 
+{ mooncake_line 2500 1300 3 "1, 2, 3" && mooncake_line 3999 600 2 "1, 9"; } >late.jsonl
+succeeds replay --json --libcachesim pages.csv late.jsonl
+[[ $(tr '\n' ' ' <pages.csv) == "2,1,1 2,2,1 2,3,1 3,1,1 3,4,1 " ]] || complain "pages for libCacheSim: $(cat pages.csv)"
+refused 1 "/dev/full: cannot write: No space left on device" replay --json --libcachesim /dev/full blocks.jsonl
+
 # Stopped in the middle, by a user or by the system: nothing is left.
 mkdir killed
 mkfifo endless
@@ -89,7 +94,7 @@ status=0
 
 # ---- Names
 
-refused 2 "same: is both the record and the plot" replay --requests 10 --record same --plot same
+refused 2 "same: is to hold two outputs" replay --requests 10 --record same --plot same
 refused 2 ": cannot write: No such file or directory" replay --requests 10 --record ""
 umask 022
 : >private.jsonl && chmod 600 private.jsonl

@@ -18,7 +18,7 @@ is() { # KEY VALUE
     [[ $(value_of "$1" "$out") == "$2" ]] || complain "$1 is $(value_of "$1" "$out") instead of $2"
 }
 
-prefix_keys="format mode requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
+prefix_keys="format mode requests failed_requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
 hit_ratio_pages hit_ratio_tokens elapsed_s refs_per_s"
 json "$prefix_keys" blocks.jsonl
 is format '"mooncake"'
@@ -34,6 +34,8 @@ is hit_ratio_pages 0.5
 json "$prefix_keys" --pages 10 blocks.jsonl
 is pages 10
 is unique_pages 3
+json "$prefix_keys belady_hits" --pages 10 --belady blocks.jsonl
+is belady_hits 3
 json "$prefix_keys"
 is format '"generated"'
 is requests 2000
@@ -42,14 +44,42 @@ is requests 50
 json "$prefix_keys" --requests 1 blocks.jsonl
 is requests 1
 
-json "format mode requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
+json "format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
 elapsed_s" vidur.csv
 is mode '"timed"'
 is peak_sequences 1
 is page_tokens 16
-json "format mode requests page_tokens pages pages_total waste_tokens waste_fraction elapsed_s" --mode lengths vidur.csv
+json "format mode requests failed_requests page_tokens pages pages_total waste_tokens waste_fraction elapsed_s" --mode lengths vidur.csv
 is pages_total 2
 is waste_tokens 14
+
+printf 'Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,0,472,x\n6,GPT-4,1,2,3,x\n' >burst.csv
+succeeds replay --json burst.csv
+is format '"burstgpt"'
+is requests 1
+is failed_requests 1
+
+cat >session.json <<'END'
+{"block_size": 64, "hash_id_scope": "local", "requests": [
+{"t": 0, "type": "n", "in": 64, "out": 1, "hash_ids": [1], "api_time": 1},
+{"t": 3.5, "type": "s", "in": 65, "out": 1, "hash_ids": [1], "api_time": 1, "think_time": 2.5}]}
+END
+json "format mode requests failed_requests page_tokens pages page_refs page_hits token_hits hit_ratio_pages peak_pages \
+peak_sequences page_allocations makespan_s elapsed_s" --mode multi-turn session.json
+is format '"kv_cache_tester"'
+is mode '"multi-turn"'
+is page_hits 1
+is makespan_s 4.5
+json "$prefix_keys" session.json session.json
+is page_hits 2
+is unique_pages 2
+succeeds replay --mode multi-turn --print session.json
+[[ $(tail -n 1 <<<"$out") == '{"request":2,"line":0,"input_tokens":65,"output_tokens":1,"pages":1,"page_hits":1,"token_hits":64,"start_us":3500000}' ]] ||
+    complain "--print: $out"
+succeeds replay --json --mode multi-turn session.json session.json
+is peak_sequences 2
+succeeds replay --json --mode multi-turn --rate 0.001 --seed 1 session.json session.json
+is peak_sequences 1
 
 # ---- The same seed gives the same results, another one others
 

@@ -30,7 +30,8 @@ static void check_blocks(const trace_request *r, uint32_t block_tokens)
 {
     if (r->block_tokens != block_tokens || block_tokens == 0 || !r->blocks)
         abort();
-    if (r->n_blocks != r->n_input / block_tokens + (r->n_input % block_tokens != 0))
+    uint32_t rest = r->n_input % block_tokens != 0;
+    if (r->n_blocks != r->n_input / block_tokens + (r->full_blocks ? 0 : rest))
         abort();
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->n_blocks; i++)
@@ -38,13 +39,15 @@ static void check_blocks(const trace_request *r, uint32_t block_tokens)
     (void)sum;
 }
 
-static void check_request(const trace *t, const trace_request *r, uint64_t not_before)
+static void check_request(const trace *t, const trace_request *r, uint64_t number, uint64_t not_before)
 {
     if (r->n_input == 0 || (uint64_t)r->n_input + r->n_output > KVK_MAX_TOKENS || r->arrival_us < not_before)
         abort();
     if (trace_content_of(t) == TRACE_BLOCKS)
         check_blocks(r, trace_block_tokens(t));
     else if (r->blocks)
+        abort();
+    if (r->turn.after >= number || (!trace_has_turns(t) && (r->turn.think_us || r->turn.service_us)))
         abort();
 }
 
@@ -58,10 +61,10 @@ static void read_all(trace *t)
 {
     trace_request request;
     trace_error error = {""};
-    uint64_t last = 0;
+    uint64_t last = 0, number = 0;
     int rc;
     while ((rc = trace_next(t, &request, &error)) > 0) {
-        check_request(t, &request, last);
+        check_request(t, &request, ++number, last);
         last = request.arrival_us;
     }
     check_error(rc, &error);
@@ -73,7 +76,7 @@ static void read_trace(FILE *in, uint8_t pick)
     trace_options options = TRACE_OPTIONS_DEFAULT;
     trace_error error = {""};
     trace *t = NULL;
-    options.format = format_named(pick % 8, name, sizeof name);
+    options.format = format_named(pick % 16, name, sizeof name);
     int rc = trace_open(in, "input", &options, &t, &error);
     check_error(rc, &error);
     if (rc < 0)

@@ -34,16 +34,33 @@ uint64_t golden_count(const json_t *object, const char *name)
     return (uint64_t)json_integer_value(value);
 }
 
-replay_result golden_replay(const char *file, const replay_options *options)
+void golden_path(const char *file, char *path, size_t cap)
 {
-    char path[4096];
-    const char *paths[] = {path};
+    int n = snprintf(path, cap, "%s/traces/%s", KVK_SHARED_DIR, file);
+    ck_assert(n > 0 && (size_t)n < cap);
+}
+
+replay_result golden_replay_all(const char *folder, const char *const *files, size_t n, const replay_options *options)
+{
+    static char names[64][4096];
+    const char *paths[64];
     trace *t;
     trace_error error;
     replay_result result;
-    snprintf(path, sizeof path, "%s/traces/%s", KVK_SHARED_DIR, file);
-    ck_assert_msg(trace_open_files(paths, 1, &TRACE_OPTIONS_DEFAULT, &t, &error) == 0, "%s", error.text);
+    ck_assert_uint_le(n, 64);
+    for (size_t i = 0; i < n; i++) {
+        char file[512];
+        snprintf(file, sizeof file, "%s%s%s", folder ? folder : "", folder ? "/" : "", files[i]);
+        golden_path(file, names[i], sizeof names[i]);
+        paths[i] = names[i];
+    }
+    ck_assert_msg(trace_open_files(paths, n, &TRACE_OPTIONS_DEFAULT, &t, &error) == 0, "%s", error.text);
     ck_assert_msg(replay_trace(t, options, &result, &error) == 0, "%s", error.text);
     trace_close(t);
     return result;
+}
+
+replay_result golden_replay(const char *file, const replay_options *options)
+{
+    return golden_replay_all(NULL, &file, 1, options);
 }

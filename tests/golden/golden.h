@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #define MOONCAKE "mooncake_conversation_trace.jsonl"
+#define SESSIONS "kv-cache-tester"
 #define AZURE "AzureLLMInferenceTrace_conv.csv"
 #define VIDUR "vidur_splitwise_conv.csv"
 #define ETALON_SHAREGPT "etalon_sharegpt_8k_filtered_stats_llama2_tokenizer.csv"
@@ -20,6 +21,12 @@ json_t *golden_expected(void);
 
 /* The number at object[name], which must be there. */
 uint64_t golden_count(const json_t *object, const char *name);
+
+/* Where a file of the traces is. */
+void golden_path(const char *file, char *path, size_t cap);
+
+/* Replays files of a folder (NULL: none) as one stream, which must succeed; 64 at most. */
+replay_result golden_replay_all(const char *folder, const char *const *files, size_t n, const replay_options *options);
 
 /* Replays a trace, which must succeed. */
 replay_result golden_replay(const char *file, const replay_options *options);

@@ -18,6 +18,7 @@ static replay_result prefix_hits(uint32_t n_pages, uint32_t page_tokens)
     replay_options options = REPLAY_OPTIONS_DEFAULT;
     options.n_pages = n_pages;
     options.page_tokens = page_tokens;
+    options.belady = n_pages != REPLAY_UNLIMITED;
     return golden_replay(MOONCAKE, &options);
 }
 
@@ -49,6 +50,8 @@ START_TEST(mooncake_at_every_capacity)
         replay_result r = prefix_hits((uint32_t)strtoul(capacity, NULL, 10), 512);
         ck_assert_uint_eq(r.page_hits, golden_count(row, "prefix_lru_leaf_first"));
         ck_assert_uint_eq(r.token_hits, golden_count(row, "prefix_lru_leaf_first_token_hits"));
+        ck_assert_uint_eq(r.belady_hits, golden_count(row, "flat_belady"));
+        ck_assert_uint_le(r.page_hits, r.belady_hits);
         ck_assert_uint_eq(r.unique_pages, golden_count(expected, "unique_blocks"));
     }
     json_decref(all);

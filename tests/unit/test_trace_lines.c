@@ -46,6 +46,50 @@ START_TEST(an_unread_line_comes_again)
 }
 END_TEST
 
+START_TEST(a_look_takes_nothing_away)
+{
+    line_reader lines;
+    trace_error error;
+    const char *head;
+    FILE *in = fmemopen(bytes, strlen(bytes), "r");
+    lines_open(&lines, in, "t");
+    ck_assert_int_eq(lines_peek(&lines, &head, &error), 0);
+    ck_assert_str_eq(head, bytes);
+    ck_assert_uint_eq(lines.line, 0);
+    ck_assert_int_eq(lines_next(&lines, &error), 1);
+    ck_assert_str_eq(lines.text, "one");
+    lines_close(&lines);
+    fclose(in);
+}
+END_TEST
+
+/* After a look, which must not count, and more than a block. */
+START_TEST(all_that_is_left_is_one_text)
+{
+    enum { LONG = 200000 };
+    char *want = calloc(1, LONG + 1);
+    const char *head;
+    for (int most = LONG - 1; most <= LONG; most++) {
+        line_reader lines;
+        trace_error error;
+        FILE *in = tmpfile();
+        for (int i = 0; i < LONG; i++)
+            fputc(want[i] = (char)(i % 70 ? 'a' + i % 7 : '\n'), in);
+        rewind(in);
+        lines_open(&lines, in, "t");
+        ck_assert_int_eq(lines_peek(&lines, &head, &error), 0);
+        ck_assert_int_eq(lines_all(&lines, (size_t)most, &error), most == LONG ? 0 : TRACE_BAD_INPUT);
+        if (most == LONG)
+            ck_assert_str_eq(lines.text, want);
+        else
+            ck_assert_str_eq(error.text, "t: longer than 199999 bytes");
+        lines_close(&lines);
+        fclose(in);
+    }
+    free(want);
+}
+END_TEST
+
 /* Across many blocks, and the buffer is reused. */
 START_TEST(long_and_short_lines_alternate)
 {
@@ -170,6 +214,8 @@ int main(void)
     TCase *t = tcase_create("lines");
     tcase_add_test(t, lines_end_with_lf_crlf_or_the_input);
     tcase_add_test(t, an_unread_line_comes_again);
+    tcase_add_test(t, a_look_takes_nothing_away);
+    tcase_add_test(t, all_that_is_left_is_one_text);
     tcase_add_test(t, long_and_short_lines_alternate);
     tcase_add_test(t, a_line_has_a_limit);
     tcase_add_test(t, a_nul_byte_is_an_error);

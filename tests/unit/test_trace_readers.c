@@ -71,6 +71,48 @@ START_TEST(etalon_reads_lengths_and_makes_times)
 }
 END_TEST
 
+#define QWEN(s, in, out, ids)                                                                                          \
+    "{\"chat_id\": 4, \"parent_chat_id\": -1, \"timestamp\": " s ", \"input_length\": " in ", \"output_length\": " out \
+    ", \"type\": \"text\", \"turn\": 1, \"hash_ids\": " ids "}\n"
+
+START_TEST(qwen_reads_seconds_and_blocks_of_16)
+{
+    trace_request r = read_good(QWEN("0", "1", "0", "[5]") QWEN("61.1140001", "17", "3", "[5, 6]"), 2);
+    ck_assert_uint_eq(r.arrival_us, 61114000);
+    ck_assert_uint_eq(r.n_input, 17);
+    ck_assert_uint_eq(r.n_output, 3);
+    ck_assert_uint_eq(r.block_tokens, 16);
+    ck_assert_uint_eq(r.n_blocks, 2);
+}
+END_TEST
+
+#define OFFLINE(in, ids)                                                                                               \
+    "{\"request_id\": 0, \"type\": \"text\", \"input_length\": " in ", \"hash_ids\": " ids ", \"img_ids\": []}\n"
+
+START_TEST(servegen_offline_has_no_times_and_no_outputs)
+{
+    trace_request r = read_good(OFFLINE("16", "[0]") OFFLINE("33", "[0, 1, 2]"), 2);
+    ck_assert_uint_gt(r.arrival_us, 0);
+    ck_assert_uint_eq(r.n_input, 33);
+    ck_assert_uint_eq(r.n_output, 0);
+    ck_assert_uint_eq(r.n_blocks, 3);
+}
+END_TEST
+
+#define BURSTGPT "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+
+/* The second failed; so did the last, whose time would be too early. */
+START_TEST(burstgpt_passes_over_requests_that_failed)
+{
+    trace_request r = read_good(BURSTGPT "5,ChatGPT,472,18,490,Conversation log\n45.5,ChatGPT,1087,0,1087,x\n"
+                                         "45.5,GPT-4,417,276,693,API log\n1,GPT-4,0,0,0,API log\n",
+                                2);
+    ck_assert_uint_eq(r.arrival_us, 45500000);
+    ck_assert_uint_eq(r.n_input, 417);
+    ck_assert_uint_eq(r.n_output, 276);
+}
+END_TEST
+
 START_TEST(a_header_alone_is_no_request)
 {
     trace_request last;
@@ -79,6 +121,8 @@ START_TEST(a_header_alone_is_no_request)
 }
 END_TEST
 
+#define FORMATS "mooncake, azure, vidur, etalon, kv_cache_tester, qwen, servegen_offline, burstgpt, servegen"
+
 /* A refused text, the format it is forced to (NULL: none) and the line that says why. */
 typedef struct refusal {
     const char *text, *format, *line;
@@ -86,9 +130,9 @@ typedef struct refusal {
 
 static const refusal refusals[] = {
     {"", NULL, "t: is empty"},
-    {"a,b\n1,2\n", NULL, "t:1: begins like none of mooncake, azure, vidur, etalon"},
-    {"\xff\xfe\n", NULL, "t:1: begins like none of mooncake, azure, vidur, etalon"},
-    {AZURE, "csv", "t: field format: 'csv' is none of mooncake, azure, vidur, etalon"},
+    {"a,b\n1,2\n", NULL, "t:1: begins like none of " FORMATS},
+    {"\xff\xfe\n", NULL, "t:1: begins like none of " FORMATS},
+    {AZURE, "csv", "t: field format: 'csv' is none of " FORMATS},
 
     {"", "azure", "t: field TIMESTAMP: missing from the header"},
     {"TIMESTAMP,GeneratedTokens\n", "azure", "t:1: field ContextTokens: the header has 'GeneratedTokens' in its place"},
@@ -137,6 +181,34 @@ static const refusal refusals[] = {
     {ETALON "1,1,3,1\n", NULL, "t:2: field num_total_tokens: 3 is not the sum of 1 and 1"},
     {ETALON "1,1,2,x\n", NULL, "t:2: field pd_ratio: 'x' is not a number"},
     {ETALON "1,1,2\n", NULL, "t:2: field pd_ratio: missing: the row has 3 of 4 columns"},
+
+    {BURSTGPT "x,m,1,1,2,l\n", NULL, "t:2: field Timestamp: 'x' is not a number"},
+    {BURSTGPT "1e10,m,1,1,2,l\n", NULL, "t:2: field Timestamp: '1e10' is too large"},
+    {BURSTGPT "1,m,-1,1,2,l\n", NULL, "t:2: field Request tokens: '-1' is negative"},
+    {BURSTGPT "1,m,1,,2,l\n", NULL, "t:2: field Response tokens: '' is empty"},
+    {BURSTGPT "1,m,1,0,x,l\n", NULL, "t:2: field Total tokens: 'x' is not a whole number"},
+    {BURSTGPT "1,m,1,1,3,l\n", NULL, "t:2: field Total tokens: 3 is not the sum of 1 and 1"},
+    {BURSTGPT "1,m,0,1,1,l\n", NULL, "t:2: field Request tokens: must be at least 1"},
+    {BURSTGPT "1,m,1,1,2\n", NULL, "t:2: field Log Type: missing: the row has 5 of 6 columns"},
+    {BURSTGPT "2,m,1,1,2,l\n1,m,1,1,2,l\n", NULL, "t:3: field Timestamp: is earlier than the request before"},
+
+    {QWEN("-1", "1", "1", "[1]"), NULL, "t:1: field timestamp: -1 is negative"},
+    {QWEN("\"1\"", "1", "1", "[1]"), NULL, "t:1: field timestamp: is not a number"},
+    {QWEN("1e11", "1", "1", "[1]"), NULL, "t:1: field timestamp: 1e+11 is too large"},
+    {QWEN("1", "1", "1.5", "[1]"), NULL, "t:1: field output_length: is not a whole number"},
+    {QWEN("1", "17", "1", "[1]"), NULL, "t:1: field hash_ids: has 1 ids where input_length 17 needs 2"},
+    {"{\"chat_id\": 1}\n", NULL, "t:1: field timestamp: missing"},
+    {QWEN("2", "1", "1", "[1]") QWEN("1.9", "1", "1", "[1]"), NULL,
+     "t:2: field timestamp: is earlier than the request before"},
+    {"{\"request_id\": 1}\n", NULL, "t:1: field input_length: missing"},
+    {OFFLINE("17", "[1]"), NULL, "t:1: field hash_ids: has 1 ids where input_length 17 needs 2"},
+    {OFFLINE("2147483648", "[1]"), NULL, "t:1: field input_length: 2147483648 is too large"},
+
+    {"0,0,0,,0,0\n600,1,1,Gamma,1,1\n", NULL,
+     "t: must be named FILE-trace.csv, as lengths are in FILE-dataset.json beside it"},
+    {"0,0,0,1,0,0\n", NULL, "t:1: begins like none of " FORMATS},
+    {"0,0,0,,0,0,0\n", NULL, "t:1: begins like none of " FORMATS},
+    {"0,0,0,,0\n", NULL, "t:1: begins like none of " FORMATS},
 
     {"{}\n", NULL, "t:1: field timestamp: missing"},
     {"{\"timestamp\": 0, \"input_length\": 1", NULL,
@@ -196,6 +268,9 @@ int main(void)
     tcase_add_test(t, azure_reads_times_from_the_first_request);
     tcase_add_test(t, vidur_rounds_to_the_nearest_microsecond);
     tcase_add_test(t, etalon_reads_lengths_and_makes_times);
+    tcase_add_test(t, qwen_reads_seconds_and_blocks_of_16);
+    tcase_add_test(t, servegen_offline_has_no_times_and_no_outputs);
+    tcase_add_test(t, burstgpt_passes_over_requests_that_failed);
     tcase_add_test(t, a_header_alone_is_no_request);
     tcase_add_loop_test(t, bad_input_is_refused_with_one_line, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(t, deep_nesting_is_refused);

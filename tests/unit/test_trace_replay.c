@@ -58,6 +58,41 @@ START_TEST(a_small_pool_forgets)
 }
 END_TEST
 
+static void append_page(void *ctx, uint64_t arrival_us, uint64_t page)
+{
+    char *text = ctx;
+    ck_assert_uint_eq(arrival_us, 0);
+    text[strlen(text)] = (char)('a' + page);
+}
+
+/* a b c, a b d, a b c: with three pages the first c makes room for d. */
+START_TEST(pages_are_numbered_by_content_and_belady_knows_them)
+{
+    char pages[16] = "";
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.n_pages = 3;
+    options.belady = true;
+    options.on_page = append_page;
+    options.ctx = pages;
+    replay_result r = text_replay(three_prompts, &options);
+    ck_assert_str_eq(pages, "abcabdabc");
+    ck_assert_uint_eq(r.belady_hits, 4);
+    ck_assert_uint_eq(r.page_hits, 4);
+}
+END_TEST
+
+/* The same id after another block is another content. */
+START_TEST(a_page_is_its_content_and_all_before)
+{
+    char pages[16] = "";
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.on_page = append_page;
+    options.ctx = pages;
+    text_replay(REQUEST("1024", "1", "[1, 2]") REQUEST("1024", "1", "[2, 2]"), &options);
+    ck_assert_str_eq(pages, "abcd");
+}
+END_TEST
+
 START_TEST(keys_within_a_block)
 {
     const uint64_t blocks[] = {70, 71};
@@ -86,6 +121,23 @@ START_TEST(keys_over_blocks)
 }
 END_TEST
 
+START_TEST(keys_of_scopes_and_unnamed_pages_stay_apart)
+{
+    const uint64_t blocks[] = {70};
+    trace_request request = {.n_input = 5, .block_tokens = 4, .n_blocks = 1, .blocks = blocks, .full_blocks = true};
+    kvk_key a, b;
+    ck_assert_uint_eq(repage_count(&request, 4), 1);
+    ck_assert_uint_eq(repage_count(&request, 8), 0);
+    repage_keys(&request, 4, &a);
+    request.scope = 1;
+    repage_keys(&request, 4, &b);
+    ck_assert_uint_eq(a.lo, b.lo);
+    ck_assert_uint_ne(a.hi, b.hi);
+    ck_assert_uint_ne(repage_unnamed(70).hi, b.hi);
+    ck_assert_uint_ne(repage_unnamed(70).lo, repage_unnamed(71).lo);
+}
+END_TEST
+
 START_TEST(prefix_mode_refuses_what_it_cannot_do)
 {
     replay_options options = REPLAY_OPTIONS_DEFAULT;
@@ -96,6 +148,13 @@ START_TEST(prefix_mode_refuses_what_it_cannot_do)
     options.n_pages = 2;
     text_replay_fails(three_prompts, &options, TRACE_FAILED,
                       "t:1: needs more pages than the pool's 2: 1536 tokens more");
+    options.n_pages = REPLAY_UNLIMITED;
+    options.belady = true;
+    text_replay_fails(three_prompts, &options, TRACE_BAD_INPUT,
+                      "t: field belady: needs a pool of a size: in an unlimited one nothing is given up");
+    options.mode = REPLAY_LENGTHS;
+    text_replay_fails(three_prompts, &options, TRACE_BAD_INPUT, "t: field belady: goes with mode prefix only");
+    options = REPLAY_OPTIONS_DEFAULT;
     text_replay_fails("arrived_at,num_prefill_tokens,num_decode_tokens\n0,1,1\n", &options, TRACE_BAD_INPUT,
                       "t: vidur traces name no content: use mode timed or lengths");
 }
@@ -248,8 +307,11 @@ int main(void)
     TCase *t = tcase_create("replay");
     tcase_add_loop_test(t, pages_of_blocks_hit_as_counted_by_hand, 0, sizeof by_page_size / sizeof by_page_size[0]);
     tcase_add_test(t, a_small_pool_forgets);
+    tcase_add_test(t, pages_are_numbered_by_content_and_belady_knows_them);
+    tcase_add_test(t, a_page_is_its_content_and_all_before);
     tcase_add_test(t, keys_within_a_block);
     tcase_add_test(t, keys_over_blocks);
+    tcase_add_test(t, keys_of_scopes_and_unnamed_pages_stay_apart);
     tcase_add_test(t, prefix_mode_refuses_what_it_cannot_do);
     tcase_add_test(t, one_ends_when_the_next_arrives);
     tcase_add_test(t, one_ends_before_another_grows);

@@ -8,13 +8,14 @@
 #include "trace/input.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* One run of the command. */
 typedef struct job {
     replay_command c;
-    outfile record, plot;
+    outfile files[REPLAY_FILES];
     int record_errno; /* why the recording could not be written; 0: it could */
     progress progress;
     trace_error *error;
@@ -23,7 +24,7 @@ typedef struct job {
 static int write_record(void *ctx, const char *bytes, size_t n)
 {
     job *j = ctx;
-    if (fwrite(bytes, 1, n, j->record.stream) == n)
+    if (fwrite(bytes, 1, n, j->files[REPLAY_RECORD].stream) == n)
         return 0;
     j->record_errno = errno;
     return -1;
@@ -45,15 +46,39 @@ static int print_line(void *ctx, const char *line, size_t n)
     return ferror(stdout);
 }
 
-/* Both files are opened before the work, so that a bad path is known at once. */
+/* libCacheSim counts seconds, and its objects best from 1. Of size 1, so that its cache sizes are pages. */
+static void write_page(void *ctx, uint64_t arrival_us, uint64_t page)
+{
+    job *j = ctx;
+    fprintf(j->files[REPLAY_LIBCACHESIM].stream, "%" PRIu64 ",%" PRIu64 ",1\n", arrival_us / 1000000, page + 1);
+}
+
+/* Two outputs of one path would leave one of them. */
+static int open_file(job *j, int which)
+{
+    const char *path = j->c.paths[which];
+    for (int i = 0; i < which && path; i++)
+        if (j->c.paths[i] && strcmp(j->c.paths[i], path) == 0)
+            return trace_bad_input(j->error, (trace_place){path, 0, NULL}, "is to hold two outputs");
+    return path ? outfile_open(&j->files[which], path, j->error) : 0;
+}
+
+/* All files are opened before the work, so that a bad path is known at once. */
 static int open_files(job *j)
 {
-    if (j->c.record_path && j->c.plot_path && strcmp(j->c.record_path, j->c.plot_path) == 0)
-        return trace_bad_input(j->error, (trace_place){j->c.plot_path, 0, NULL}, "is both the record and the plot");
-    int rc = j->c.record_path ? outfile_open(&j->record, j->c.record_path, j->error) : 0;
-    if (rc == 0 && j->c.plot_path)
-        rc = outfile_open(&j->plot, j->c.plot_path, j->error);
+    int rc = 0;
+    for (int i = 0; i < REPLAY_FILES && rc == 0; i++)
+        rc = open_file(j, i);
     return rc;
+}
+
+/* A full disk is noticed before results are shown. */
+static int flush_files(job *j)
+{
+    for (int i = 0; i < REPLAY_FILES; i++)
+        if (j->files[i].stream && (fflush(j->files[i].stream) != 0 || ferror(j->files[i].stream)))
+            return trace_failed(j->error, (trace_place){j->c.paths[i], 0, NULL}, "cannot write: %s", strerror(errno));
+    return 0;
 }
 
 /* Files get their names last, when nothing else can fail. */
@@ -61,9 +86,9 @@ static int commit_files(job *j)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
         return trace_failed(j->error, (trace_place){"stdout", 0, NULL}, "cannot write");
-    int rc = j->record.stream ? outfile_commit(&j->record, j->error) : 0;
-    if (rc == 0 && j->plot.stream)
-        rc = outfile_commit(&j->plot, j->error);
+    int rc = 0;
+    for (int i = 0; i < REPLAY_FILES && rc == 0; i++)
+        rc = j->files[i].stream ? outfile_commit(&j->files[i], j->error) : 0;
     return rc;
 }
 
@@ -74,9 +99,11 @@ static int replay_and_report(job *j, trace *t)
     int rc = replay_trace(t, o, &result, j->error);
     progress_end(&j->progress);
     if (rc == 0 && o->samples)
-        rc = plot_draw(replay_plot(o->mode), o->samples, j->plot.stream, j->error);
+        rc = plot_draw(replay_plot(o->mode), o->samples, j->files[REPLAY_PLOT].stream, j->error);
+    if (rc == 0)
+        rc = flush_files(j);
     if (rc == 0 && !j->c.print)
-        rc = replay_report(trace_format_name(t), o->mode, &result, j->c.json, j->error);
+        rc = replay_report(trace_format_name(t), o, &result, j->c.json, j->error);
     return rc;
 }
 
@@ -89,9 +116,10 @@ static int run_trace(job *j, trace *t)
         return trace_bad_input(j->error, (trace_place){j->c.files[1], 0, NULL}, "a second trace: timed mode takes one");
     o->on_request = on_request;
     o->ctx = j;
-    o->record = j->record.stream ? write_record : NULL;
+    o->on_page = j->files[REPLAY_LIBCACHESIM].stream ? write_page : NULL;
+    o->record = j->files[REPLAY_RECORD].stream ? write_record : NULL;
     o->record_ctx = j;
-    if (j->plot.stream) {
+    if (j->files[REPLAY_PLOT].stream) {
         o->samples = calloc(1, sizeof *o->samples);
         if (!o->samples)
             return trace_failed(j->error, (trace_place){"kvkeep replay", 0, NULL}, "out of memory");
@@ -108,7 +136,7 @@ static int run_oplog(job *j, FILE *in)
                                "means nothing for an op log");
     oplog_options options = {.audit = j->c.replay.audit,
                              .memory_limit = j->c.replay.memory_limit,
-                             .record = j->record.stream ? write_record : NULL,
+                             .record = j->files[REPLAY_RECORD].stream ? write_record : NULL,
                              .record_ctx = j,
                              .print = j->c.print ? print_line : NULL,
                              .max_ops = j->c.replay.max_requests};
@@ -165,9 +193,9 @@ int cmd_replay(int argc, char **argv)
     if (rc == 0)
         rc = commit_files(&j);
     else if (j.record_errno)
-        rc =
-            trace_failed(&error, (trace_place){j.c.record_path, 0, NULL}, "cannot write: %s", strerror(j.record_errno));
-    outfile_discard(&j.record);
-    outfile_discard(&j.plot);
+        rc = trace_failed(&error, (trace_place){j.c.paths[REPLAY_RECORD], 0, NULL}, "cannot write: %s",
+                          strerror(j.record_errno));
+    for (int i = 0; i < REPLAY_FILES; i++)
+        outfile_discard(&j.files[i]);
     return rc < 0 ? arguments_report(&error, rc) : EXIT_OK;
 }

@@ -16,6 +16,8 @@ enum {
     KEY_RATE,
     KEY_SEED,
     KEY_PLOT,
+    KEY_BELADY,
+    KEY_LIBCACHESIM,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
     KEY_REQUESTS,
     KEY_MEMORY_LIMIT,
@@ -26,18 +28,24 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"mode", KEY_MODE, "MODE", 0, "prefix, timed or lengths (default: what the trace says most about)", 1},
-    {"format", KEY_FORMAT, "NAME", 0, "mooncake, azure, vidur or etalon (default: found from the content)", 1},
+    {"mode", KEY_MODE, "MODE", 0, "prefix, timed, lengths or multi-turn (default: what the trace says most about)", 1},
+    {"format", KEY_FORMAT, "NAME", 0,
+     "What the traces are, as docs/traces.md names it (default: found from the content)", 1},
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
     {"page-tokens", KEY_PAGE_TOKENS, "N", 0, "Tokens of a page (default: the trace's block, else 16)", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Stop after N requests, or N calls of an op log; 0: all", 2},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Host memory that the cache may hold (default 8192)", 2},
     {"speed", KEY_SPEED, "X", 0, "timed: requests arrive X times faster (default 1)", 3},
-    {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed: a sequence gets a token every X ms (default 25)", 3},
-    {"rate", KEY_RATE, "X", 0, "Requests per second where the trace has no times (default 10)", 3},
+    {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed, multi-turn: a sequence gets a token every X ms (default 25)", 3},
+    {"rate", KEY_RATE, "X", 0,
+     "Requests per second where the trace has no times (default 10); multi-turn: sessions per second (default: all at "
+     "once)",
+     3},
     {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
+    {"belady", KEY_BELADY, NULL, 0, "prefix: count what the best cache of single pages would find", 4},
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
+    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix: write each page asked for, for that simulator", 4},
     {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
@@ -91,6 +99,13 @@ static error_t parse_token_ms(const arguments *a, const char *text, uint64_t *ou
     return EINVAL;
 }
 
+static error_t parse_rate(const arguments *a, const char *text, replay_command *c)
+{
+    error_t rc = arguments_positive(a, "--rate", text, &c->trace.rate);
+    c->replay.session_rate = c->trace.rate;
+    return rc;
+}
+
 static error_t parse_memory_limit(const arguments *a, const char *text, uint64_t *out)
 {
     uint64_t mib = 0;
@@ -118,7 +133,7 @@ static error_t parse_number(int key, const char *text, const arguments *a)
     case KEY_TOKEN_MS:
         return parse_token_ms(a, text, &c->replay.token_us);
     case KEY_RATE:
-        return arguments_positive(a, "--rate", text, &c->trace.rate);
+        return parse_rate(a, text, c);
     case KEY_SEED:
         return arguments_whole(a, "--seed", text, any, &c->trace.seed);
     default:
@@ -141,10 +156,16 @@ static error_t parse_word(int key, char *text, const arguments *a)
         c->replay.audit = true;
         return 0;
     case KEY_RECORD:
-        c->record_path = text;
+        c->paths[REPLAY_RECORD] = text;
         return 0;
     case KEY_PLOT:
-        c->plot_path = text;
+        c->paths[REPLAY_PLOT] = text;
+        return 0;
+    case KEY_LIBCACHESIM:
+        c->paths[REPLAY_LIBCACHESIM] = text;
+        return 0;
+    case KEY_BELADY:
+        c->replay.belady = true;
         return 0;
     case KEY_JSON:
         c->json = true;
@@ -189,6 +210,7 @@ int replay_command_parse(replay_command *c, int argc, char **argv, trace_error *
     *c = (replay_command){.trace = TRACE_OPTIONS_DEFAULT, .replay = REPLAY_OPTIONS_DEFAULT};
     arguments a = {"kvkeep replay", c, error};
     int rc = arguments_parse(&argp, argc, argv, &a);
+    c->replay.seed = c->trace.seed;
     if (c->replay.max_requests)
         c->trace.requests = c->replay.max_requests;
     return rc;

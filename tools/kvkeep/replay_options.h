@@ -4,13 +4,16 @@
 
 #include "trace/replay.h"
 
+/* Files that the command writes. */
+typedef enum replay_file { REPLAY_RECORD, REPLAY_PLOT, REPLAY_LIBCACHESIM, REPLAY_FILES } replay_file;
+
 typedef struct replay_command {
     trace_options trace;
     replay_options replay;
     bool mode_given;         /* else the trace decides */
     const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
     bool json, print;
-    const char *plot_path, *record_path;
+    const char *paths[REPLAY_FILES]; /* NULL: not wanted */
     char *const *files;
     size_t n_files;
 } replay_command;

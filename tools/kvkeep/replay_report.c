@@ -46,18 +46,37 @@ static void add_lengths(report *r, const replay_result *x)
     report_add(r, "elapsed_s", json_real(x->elapsed_s));
 }
 
-int replay_report(const char *format, replay_mode mode, const replay_result *result, bool as_json, trace_error *error)
+static void add_turns(report *r, const replay_result *x)
 {
-    static void (*const add[])(report *, const replay_result *) = {
-        [REPLAY_PREFIX] = add_prefix, [REPLAY_TIMED] = add_timed, [REPLAY_LENGTHS] = add_lengths};
+    report_count(r, "page_refs", x->page_refs);
+    report_count(r, "page_hits", x->page_hits);
+    report_count(r, "token_hits", x->token_hits);
+    add_ratio(r, "hit_ratio_pages", (double)x->page_hits, (double)x->page_refs);
+    report_count(r, "peak_pages", x->stats.peak_pages_used);
+    report_count(r, "peak_sequences", x->stats.peak_sequences);
+    report_count(r, "page_allocations", x->stats.pages_taken);
+    report_add(r, "makespan_s", json_real((double)x->makespan_us * 1e-6));
+    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+}
+
+int replay_report(const char *format, const replay_options *options, const replay_result *result, bool as_json,
+                  trace_error *error)
+{
+    static void (*const add[])(report *, const replay_result *) = {[REPLAY_PREFIX] = add_prefix,
+                                                                   [REPLAY_TIMED] = add_timed,
+                                                                   [REPLAY_LENGTHS] = add_lengths,
+                                                                   [REPLAY_TURNS] = add_turns};
     report r;
     report_open(&r);
     report_add(&r, "format", json_string(format));
-    report_add(&r, "mode", json_string(replay_mode_name(mode)));
+    report_add(&r, "mode", json_string(replay_mode_name(options->mode)));
     report_count(&r, "requests", result->requests);
+    report_count(&r, "failed_requests", result->failed_requests);
     report_count(&r, "page_tokens", result->page_tokens);
     add_pages(&r, result->n_pages);
-    add[mode](&r, result);
+    add[options->mode](&r, result);
+    if (options->belady)
+        report_count(&r, "belady_hits", result->belady_hits);
     return report_print(&r, as_json, error);
 }
 
@@ -92,6 +111,10 @@ void replay_print_request(replay_mode mode, const replay_request *q)
     case REPLAY_TIMED:
         printf(",\"arrival_us\":%" PRIu64 "}\n", q->arrival_us);
         break;
+    case REPLAY_TURNS:
+        printf(",\"page_hits\":%u,\"token_hits\":%u,\"start_us\":%" PRIu64 "}\n", q->page_hits, q->token_hits,
+               q->arrival_us);
+        break;
     case REPLAY_LENGTHS:
         printf(",\"waste_tokens\":%" PRIu64 "}\n", q->waste_tokens);
         break;
@@ -103,6 +126,7 @@ const plot *replay_plot(replay_mode mode)
     static const plot plots[] = {
         [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens"},
         [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held"},
+        [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL},
         [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL},
     };
     return &plots[mode];

@@ -7,7 +7,8 @@
 #include "trace/replay.h"
 
 /* Prints the results on stdout. 0 or an error. */
-int replay_report(const char *format, replay_mode mode, const replay_result *result, bool as_json, trace_error *error);
+int replay_report(const char *format, const replay_options *options, const replay_result *result, bool as_json,
+                  trace_error *error);
 
 /* The same for an op log. */
 int oplog_report(const oplog_summary *summary, bool as_json, trace_error *error);
