@@ -162,7 +162,7 @@ START_TEST(a_writer_that_fails_fails_the_run)
     ck_assert_int_eq(oplog_text_run(HEAD OPEN OPEN, &print, &summary, &error), TRACE_FAILED);
     ck_assert_str_eq(error.text, "t:2: cannot print the result");
     ck_assert_int_eq(oplog_text_run(HEAD OPEN, &record, &summary, &error), TRACE_FAILED);
-    ck_assert_str_eq(error.text, "t: cannot record: the recorder's writer failed");
+    ck_assert_str_eq(error.text, "t: cannot record: a writer of the caller's failed");
 }
 END_TEST
 
