@@ -1,7 +1,8 @@
 /* trace/belady.h: the most hits that any cache of single pages can have, when the future is known.
  *
  * Belady's algorithm: a page that is not there is always let in, and where room lacks, the page whose next use is
- * farthest goes. It needs all references beforehand, so they are kept: 8 to 12 bytes for each, and 32 to 60 for each page.
+ * farthest goes. It needs all references beforehand, so they are kept: 8 to 12 bytes for each, and 32 to 60 for each
+ * page.
  */
 #ifndef KVKEEP_TRACE_BELADY_H
 #define KVKEEP_TRACE_BELADY_H

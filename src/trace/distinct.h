@@ -31,8 +31,8 @@ int distinct_open(distinct *d);
 /* One that is all zeroes, or closed, is ignored. */
 void distinct_close(distinct *d);
 
-/* Goes on from `chain` (zeroes at the start) by a page's `row`, and sets *number to what it was or is now numbered, from 0
- * on. Returns 1 if it is new, 0 if not, or KVK_ENOMEM. */
+/* Goes on from `chain` (zeroes at the start) by a page's `row`, and sets *number to what it was or is now numbered,
+ * from 0 on. Returns 1 if it is new, 0 if not, or KVK_ENOMEM. */
 int distinct_add(distinct *d, distinct_chain *chain, distinct_row row, uint32_t *number);
 
 #endif

@@ -10,8 +10,9 @@
  * `error` set (bad input). */
 json_t *json_line(const line_reader *lines, trace_error *error);
 
-/* Parses all that is left of `lines` as one object, likewise; at most JSON_DOCUMENT_MAX bytes. jansson takes some 20 times
- * the text's size for it, and refuses what is nested deeper than 2,048. NULL with `error` and the code in *rc. */
+/* Parses all that is left of `lines` as one object, likewise; at most JSON_DOCUMENT_MAX bytes. jansson takes some 20
+ * times the text's size for it, and refuses what is nested deeper than 2,048. NULL with `error` and the code in *rc.
+ * */
 #define JSON_DOCUMENT_MAX ((size_t)256 << 20)
 json_t *json_document(line_reader *lines, int *rc, trace_error *error);
 

@@ -35,8 +35,8 @@ int lines_next(line_reader *lines, trace_error *error);
  * behind. What it shows is still to be read. 0, or TRACE_FAILED or TRACE_BAD_INPUT. */
 int lines_peek(line_reader *lines, const char **head, trace_error *error);
 
-/* Makes all that is left the current line, ends of lines included, if it is no longer than `max` bytes. The buffer grows
- * to twice that. 0, TRACE_FAILED or TRACE_BAD_INPUT. */
+/* Makes all that is left the current line, ends of lines included, if it is no longer than `max` bytes. The buffer
+ * grows to twice that. 0, TRACE_FAILED or TRACE_BAD_INPUT. */
 int lines_all(line_reader *lines, size_t max, trace_error *error);
 
 /* Makes the next lines_next give the current line once more, so that a reader can look at it first. */

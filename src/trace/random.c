@@ -55,7 +55,8 @@ double random_normal(random_state *r)
     return radius * cos(turn * random_unit(r));
 }
 
-/* Marsaglia and Tsang (2000): a cube of a normal variable, accepted nearly always; a shape below 1 comes from the next. */
+/* Marsaglia and Tsang (2000): a cube of a normal variable, accepted nearly always; a shape below 1 comes from the
+ * next. */
 double random_gamma(random_state *r, double shape)
 {
     if (shape < 1)

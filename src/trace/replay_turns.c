@@ -1,9 +1,9 @@
 /* Sessions whose requests wait for each other, in an unlimited pool with the prefix cache on.
  *
- * A request starts when its think time has passed since the end of the one that it comes after, or since its session's
- * start. It then holds its prompt, of which it takes what is cached; with n output tokens and a service time D its token
- * k = 1 .. n-1 is there from start + floor(k D / n), and all of it is given back at start + D. At equal times requests end
- * first, then grow, then start, among themselves in the trace's order.
+ * A request starts when its think time has passed since the end of the one that it comes after, or since its
+ * session's start. It then holds its prompt, of which it takes what is cached; with n output tokens and a service
+ * time D its token k = 1 .. n-1 is there from start + floor(k D / n), and all of it is given back at start + D. At
+ * equal times requests end first, then grow, then start, among themselves in the trace's order.
  *
  * Since requests of the last file may go before those of the first, the whole trace is read before the clock starts. */
 #include "trace/replay_run.h"

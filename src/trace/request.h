@@ -1,7 +1,8 @@
 /* trace/request.h: the requests of a trace, whatever its format.
  *
  * A trace is read as a stream: memory is bounded by the longest line (or, for the generated workload, by the live
- * conversations; for a format that is one JSON document, by the file). The format is found from the first line or forced by name.
+ * conversations; for a format that is one JSON document, by the file). The format is found from the first line or
+ * forced by name.
  */
 #ifndef KVKEEP_TRACE_REQUEST_H
 #define KVKEEP_TRACE_REQUEST_H

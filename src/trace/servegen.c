@@ -1,5 +1,6 @@
-/* ServeGen's client models: FILE-trace.csv says when requests come, in windows of 600 s (start, rate, CV and law of the
- * gaps between requests), and FILE-dataset.json how long they are, in windows of 6 h. They make requests up from a seed.
+/* ServeGen's client models: FILE-trace.csv says when requests come, in windows of 600 s (start, rate, CV and law of
+ * the gaps between requests), and FILE-dataset.json how long they are, in windows of 6 h. They make requests up from
+ * a seed.
  *
  * A gap is drawn with mean 1 from the family and shape of the window that its first request is in, and then passes as
  * fast as each window's rate says: so windows without requests are crossed, and every window has the file's rate. The

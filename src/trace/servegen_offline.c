@@ -1,5 +1,5 @@
-/* ServeGen's offline traces, JSON Lines: input lengths in tokens and one id per 16 prompt tokens begun; neither times nor
- * outputs. Arrivals are a Poisson process of the rate asked for. */
+/* ServeGen's offline traces, JSON Lines: input lengths in tokens and one id per 16 prompt tokens begun; neither times
+ * nor outputs. Arrivals are a Poisson process of the rate asked for. */
 #include "trace/block_lines.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* vidur's CSV: arrived_at in seconds (with the noise of a subtraction of doubles), num_prefill_tokens, num_decode_tokens. */
+/* vidur's CSV: arrived_at in seconds (with the noise of a subtraction of doubles), num_prefill_tokens,
+ * num_decode_tokens. */
 #include "trace/format.h"
 
 static const char *const names[] = {"arrived_at", "num_prefill_tokens", "num_decode_tokens"};

@@ -1,4 +1,5 @@
-/* fuzz_lengths.c: the input is a text of lengths and probabilities. What is read must only draw lengths that it lists. */
+/* fuzz_lengths.c: the input is a text of lengths and probabilities. What is read must only draw lengths that it
+ * lists. */
 #include "trace/length_law.h"
 
 #include <kvkeep/kvkeep.h>

@@ -95,7 +95,8 @@ START_TEST(a_session_with_sub_agents)
 }
 END_TEST
 
-/* An independent program was not asked about this one: what must hold is that an unlimited cache misses each content once. */
+/* An independent program was not asked about this one: what must hold is that an unlimited cache misses each content
+ * once. */
 START_TEST(the_offline_sample)
 {
     replay_result r = golden_replay("servegen/offline_trace_a.first93.jsonl", &REPLAY_OPTIONS_DEFAULT);

@@ -12,8 +12,8 @@
 #define AGENT(t, ms, requests)                                                                                         \
     "{\"t\": " t ", \"type\": \"subagent\", \"duration_ms\": " ms ", \"requests\": [" requests "]}"
 
-/* The session asks at 0 (for 5 s) and, 20 s of thought later, at 25. A sub-agent that ended at 20 after 14 s began at 6,
- * and asked at 6 and, 3 s after the end of that, at 10. */
+/* The session asks at 0 (for 5 s) and, 20 s of thought later, at 25. A sub-agent that ended at 20 after 14 s began at
+ * 6, and asked at 6 and, 3 s after the end of that, at 10. */
 #define WITH_AGENT                                                                                                     \
     DOCUMENT(TURN("0", "130", "3", "[1, 2]", ", \"api_time\": 5.0, \"think_time\": 0.0") ",\n" AGENT(                  \
         "20.0", "14000",                                                                                               \

@@ -39,7 +39,8 @@ static void read_all(made *m, trace *t)
     }
 }
 
-/* Reads a pair as a-trace.csv and a-dataset.json (NULL: there is none) in a folder of its own. The result is to be freed. */
+/* Reads a pair as a-trace.csv and a-dataset.json (NULL: there is none) in a folder of its own. The result is to be
+ * freed. */
 static made *make(const char *csv, const char *dataset, uint64_t seed)
 {
     char folder[] = "/tmp/kvkeep-servegen-XXXXXX";
@@ -105,8 +106,8 @@ static made *twenty_windows(const char *law)
     return make(csv, DATASET, 1);
 }
 
-/* Gamma of shape 1/2: CV 1/sqrt(1/2) = 1.4142. Means: (10 + 3 * 30) / 4 = 25 and 3.5. Deviations of the means of 120,000
- * are 0.025 and 0.0101, of the number of requests sqrt(2 * 120,000) = 490: five of each are allowed. */
+/* Gamma of shape 1/2: CV 1/sqrt(1/2) = 1.4142. Means: (10 + 3 * 30) / 4 = 25 and 3.5. Deviations of the means of
+ * 120,000 are 0.025 and 0.0101, of the number of requests sqrt(2 * 120,000) = 490: five of each are allowed. */
 START_TEST(gamma_gaps_have_the_rate_and_the_spread)
 {
     made *m = twenty_windows("Gamma,0.5");
