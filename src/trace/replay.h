@@ -38,11 +38,10 @@ typedef struct replay_options {
     double speed;          /* timed: arrivals come this many times faster */
     double session_rate;   /* turns: sessions that start per second; 0: all start at once */
     uint64_t seed;         /* turns: of their starts */
-    uint64_t
-        token_us; /* timed, and turns where the trace does not say how long a request took: a token takes this long; at least 1 */
-    bool belady;         /* prefix: counts what the best cache of single pages would find in as many pages */
-    bool audit;          /* checks every invariant after every call */
-    kvk_write_fn record; /* NULL: no op log */
+    uint64_t token_us;     /* a token takes this long, at least 1. timed; turns where the trace says no duration */
+    bool belady;           /* prefix: counts what the best cache of single pages would find in as many pages */
+    bool audit;            /* checks every invariant after every call */
+    kvk_write_fn record;   /* NULL: no op log */
     void *record_ctx;
     void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
     void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix: after each page that a
