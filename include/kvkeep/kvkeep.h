@@ -27,63 +27,15 @@
 #ifndef KVKEEP_KVKEEP_H
 #define KVKEEP_KVKEEP_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include <kvkeep/base.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
-#define KVK_API __attribute__((visibility("default")))
-#else
-#define KVK_API
-#endif
-
-#define KVK_VERSION_MAJOR 0
-#define KVK_VERSION_MINOR 1
-#define KVK_VERSION_PATCH 0
-
-/* ---- Errors -------------------------------------------------------------------------------------------------- */
-
-#define KVK_ERRORS(X)                                                                                                  \
-    X(KVK_EINVAL, -1, "argument out of range")                                                                         \
-    X(KVK_ENOMEM, -2, "out of host memory")                                                                            \
-    X(KVK_ENOPAGE, -3, "not enough pages now; later, when others finish")                                              \
-    X(KVK_ENEVER, -4, "needs more pages than the pool can ever give")                                                  \
-    X(KVK_ESTALE, -5, "handle is not open")                                                                            \
-    X(KVK_EBUSY, -6, "in use by a sequence or by a batch in flight")                                                   \
-    X(KVK_ESPACE, -7, "an output array is too small")                                                                  \
-    X(KVK_ESTATE, -8, "call out of order: see what it needs to come before")                                           \
-    X(KVK_EIO, -9, "a writer of the caller's failed")                                                                  \
-    X(KVK_EREENTRY, -10, "called from inside a callback of this cache")
-
-enum kvk_error {
-#define KVK_ERROR_ENUM(name, value, text) name = value,
-    KVK_ERRORS(KVK_ERROR_ENUM)
-#undef KVK_ERROR_ENUM
-};
-
-/* The text of an error code; "ok" for values >= 0, "unknown error" for the rest. */
-KVK_API const char *kvk_strerror(int error);
-
-/* The name of an error code, "KVK_ENOPAGE"; NULL if there is none. */
-KVK_API const char *kvk_error_name(int error);
-
-/* "major.minor.patch" of the library in use. */
-KVK_API const char *kvk_version(void);
-
 /* ---- The cache ----------------------------------------------------------------------------------------------- */
 
 typedef struct kvk_cache kvk_cache;
-
-/* Where host memory comes from. Both functions get `ctx`; alloc returns memory aligned to 16 bytes or NULL; free gets
- * the size that was asked for. */
-typedef struct kvk_allocator {
-    void *(*alloc)(void *ctx, size_t bytes);
-    void (*free)(void *ctx, void *memory, size_t bytes);
-    void *ctx;
-} kvk_allocator;
 
 /* What identifies the content of a full page. */
 typedef enum kvk_content {
@@ -99,9 +51,7 @@ typedef enum kvk_content {
 
 /* A group of layers that share one block table. */
 typedef struct kvk_group {
-    uint32_t
-        window; /* 0: every token attends to all before it. W: to the last W, itself included (sliding window); pages
-                        that no later token can attend to are let go by kvk_commit */
+    uint32_t window; /* tokens that a token attends to, itself included (sliding window); 0: all before it */
     uint32_t reserved;
 } kvk_group;
 
@@ -315,10 +265,11 @@ KVK_API int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *range
 /* Tells the time, for durations; it must not go back. Starts at 0. KVK_EINVAL. */
 KVK_API int kvk_set_time(kvk_cache *cache, uint64_t now_ms);
 
-/* Changes the size of the pool, 1 .. KVK_MAX_PAGES; the watermark becomes no larger. Growing takes effect at once. Shrinking drains: pages with ids from n_pages on are
- * handed out no more; free and cached ones go at once, used, pinned and limbo ones when they are let go. With `move`
- * used ones are replaced as far as there are other pages: all tables that name one name the new one from now on, and
- * a KVK_MOVE_COPY is queued. Returns how many pages are still to drain. KVK_EINVAL, KVK_ENOMEM. */
+/* Changes the size of the pool, 1 .. KVK_MAX_PAGES; the watermark becomes no larger. Growing takes effect at once.
+ * Shrinking drains: pages with ids from n_pages on are handed out no more; free and cached ones go at once, used,
+ * pinned and limbo ones when they are let go. With `move` used ones are replaced as far as there are other pages: all
+ * tables that name one name the new one from now on, and a KVK_MOVE_COPY is queued. Returns how many pages are still
+ * to drain. KVK_EINVAL, KVK_ENOMEM. */
 KVK_API int kvk_resize(kvk_cache *cache, uint32_t n_pages, int move);
 
 /* ---- Batches ------------------------------------------------------------------------------------------------- */

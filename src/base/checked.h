@@ -2,7 +2,7 @@
 #ifndef KVK_BASE_CHECKED_H
 #define KVK_BASE_CHECKED_H
 
-#include <kvkeep/kvkeep.h>
+#include <kvkeep/base.h>
 
 static inline int checked_add(uint64_t a, uint64_t b, uint64_t *out)
 {

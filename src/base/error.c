@@ -1,5 +1,5 @@
 /* error.c: the texts of the public error codes, from the one table in kvkeep.h. */
-#include <kvkeep/kvkeep.h>
+#include <kvkeep/base.h>
 
 const char *kvk_strerror(int error)
 {

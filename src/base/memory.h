@@ -5,7 +5,7 @@
 #ifndef KVK_BASE_MEMORY_H
 #define KVK_BASE_MEMORY_H
 
-#include <kvkeep/kvkeep.h>
+#include <kvkeep/base.h>
 
 typedef struct memory {
     kvk_allocator from;

@@ -16,6 +16,8 @@
 #include "base/memory.h"
 #include "page/reclaim.h"
 
+#include <kvkeep/kvkeep.h>
+
 #define PAGE_NONE UINT32_MAX
 #define CONTENT_NONE UINT32_MAX
 #define POOL_LEVELS 101u /* retention priorities 0 .. 100 */

@@ -14,6 +14,8 @@
 #include "base/list.h"
 #include "base/map.h"
 
+#include <kvkeep/kvkeep.h>
+
 #define NODE_NONE UINT32_MAX /* also the parent of a sequence's first page */
 
 typedef struct scope {

@@ -31,7 +31,8 @@ void store_attach(store *s, uint32_t page);
 /* A page can be found no more. One that nobody refers to becomes free. */
 void store_withdraw(store *s, uint32_t page);
 
-/* Changes the pool's size: pages from `limit` on are handed out no more, and cached ones among them go. O(pages taken). */
+/* Changes the pool's size: pages from `limit` on are handed out no more, and cached ones among them go. O(pages
+ * taken). */
 void store_set_limit(store *s, uint32_t limit);
 
 /* Pages that drain are found no more, but for pinned ones. O(pages taken). */

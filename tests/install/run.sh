@@ -29,10 +29,10 @@ if [[ -n $foreign ]]; then
     echo "libkvkeep.so exports more than kvk_*: $foreign"
     exit 1
 fi
-declared=$(sed -n 's/^KVK_API.*[ *]\(kvk_[a-z_]*\)(.*/\1/p' "$prefix/include/kvkeep/kvkeep.h" | sort)
+declared=$(sed -n 's/^KVK_API.*[ *]\(kvk_[a-z_]*\)(.*/\1/p' "$prefix"/include/kvkeep/*.h | sort)
 exported=$(nm -D --defined-only "$libdir/libkvkeep.so" | awk '{ print $3 }' | sort)
 diff <(echo "$declared") <(echo "$exported") || {
-    echo "what kvkeep.h declares (<) is not what libkvkeep.so exports (>)"
+    echo "what the headers declare (<) is not what libkvkeep.so exports (>)"
     exit 1
 }
 echo "$(wc -l <<<"$exported") functions, all kvk_*, all declared"
