@@ -469,6 +469,24 @@ KVK_API int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx);
 /* Writes what is left and stops. Returns 0, or KVK_EIO if any write failed, KVK_ESTATE if nothing is recorded. */
 KVK_API int kvk_record_stop(kvk_cache *cache);
 
+/* ---- Saving the state ---------------------------------------------------------------------------------------- */
+
+/* Gives up to `n` bytes; returns how many, 0 at the end, negative on failure. */
+typedef int64_t (*kvk_read_fn)(void *ctx, char *bytes, size_t n);
+
+/* Writes the whole state: tables, content, counters. The engine saves the pages' bytes. Versioned, checksummed, of
+ * one byte order. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight or moves waiting: the bytes would not
+ * match). */
+KVK_API int kvk_save(kvk_cache *cache, kvk_write_fn write, void *ctx);
+
+/* Replaces the state by a saved one, of a cache with the same configuration (n_pages, watermark, reclaim and
+ * hash_seed are taken from the state). Handles are those of the saved cache. A state that is damaged, made up or does
+ * not fit is refused with KVK_EFORMAT and the old state kept; what is taken has passed the audit. KVK_EINVAL,
+ * KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight, moves waiting or pages draining, or a recorder attached).
+ * Events: all is cleared, then what the state holds is stored. A cache with KVK_RECLAIM_S3FIFO forgets what left its
+ * small queue. */
+KVK_API int kvk_load(kvk_cache *cache, kvk_read_fn read, void *ctx);
+
 #ifdef __cplusplus
 }
 #endif

@@ -306,7 +306,7 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
         return cache_refuses(cache);
     uint32_t need = max_u32(max_u32(max_u32(cache->store.pool.cap, cache->host.unseen), cache->store.prefix.node_cap),
                             cache->slots_cap);
-    if (memory_grow(&cache->memory, &cache->seen, &cache->seen_cap, max_u32(need, 1), sizeof *cache->seen) < 0)
+    if (memory_grow(cache->memory, &cache->seen, &cache->seen_cap, max_u32(need, 1), sizeof *cache->seen) < 0)
         return KVK_ENOMEM;
     audit a = {.c = cache, .report = report, .ctx = ctx, .seen = cache->seen};
     memset(a.seen, 0, cache->store.pool.unseen * sizeof *a.seen);

@@ -61,7 +61,8 @@ typedef struct counters {
 } counters;
 
 struct kvk_cache {
-    memory memory;
+    memory home;    /* where the cache itself lies */
+    memory *memory; /* of all its parts: its own home, or that of the cache whose state this one is to become */
     kvk_config config;
     store store;
     host_pool host;
@@ -100,6 +101,13 @@ static inline int cache_refuses(const kvk_cache *c)
     return c && c->in_callback ? KVK_EREENTRY : KVK_EINVAL;
 }
 
+/* Opens all parts of a zeroed cache, which take their memory from `from`. KVK_ENOMEM: close them. */
+int cache_open_parts(kvk_cache *c, memory *from, const kvk_config *config);
+void cache_close_parts(kvk_cache *c);
+
+/* True if no batch is in flight, no move waits and no page drains. */
+int cache_is_quiet(const kvk_cache *c);
+
 /* ---- handles (sequence.c) */
 
 /* The open sequence behind a handle, or NULL. */
@@ -107,6 +115,12 @@ sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
 
 /* Finds one whose pages are in place. KVK_ESTALE, KVK_ESTATE while it is swapped. */
 int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out);
+
+/* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
+int sequence_furnish(kvk_cache *c, sequence *s);
+
+/* A new slot, closed, at the end of the slots. KVK_ENOMEM. */
+int sequence_add_slot(kvk_cache *c);
 
 kvk_seq sequence_handle(const kvk_cache *c, const sequence *s);
 
@@ -164,6 +178,9 @@ void retain_page(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 
 /* Tells that all content was forgotten. */
 void events_cleared(kvk_cache *c);
+
+/* Tells what a loaded state holds. */
+void events_reloaded(kvk_cache *c);
 
 /* Turns events off around what is told as a whole, and on again. */
 void events_listen(kvk_cache *c, int on);

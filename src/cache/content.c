@@ -138,7 +138,7 @@ static void count_lookup(kvk_cache *c, const lookup *l)
 static int prepare_attach(kvk_cache *c, sequence *s, uint32_t pages)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (memory_grow(&c->memory, &s->tables[g].pages, &s->tables[g].cap, pages, sizeof(uint32_t)) < 0)
+        if (memory_grow(c->memory, &s->tables[g].pages, &s->tables[g].cap, pages, sizeof(uint32_t)) < 0)
             return KVK_ENOMEM;
     return 0;
 }

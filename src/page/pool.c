@@ -122,7 +122,8 @@ int pool_prepare_pins(pool *p)
     uint32_t had = p->pins_cap;
     if (memory_grow(p->memory, &p->pins, &p->pins_cap, p->cap, sizeof *p->pins) < 0)
         return KVK_ENOMEM;
-    memset(p->pins + had, 0, (p->pins_cap - had) * sizeof *p->pins);
+    if (p->pins_cap > had)
+        memset(p->pins + had, 0, (p->pins_cap - had) * sizeof *p->pins);
     return 0;
 }
 
@@ -141,7 +142,8 @@ int pool_prepare_levels(pool *p)
     uint32_t had = p->levels_cap;
     if (memory_grow(p->memory, &p->levels, &p->levels_cap, p->cap, sizeof *p->levels) < 0)
         return KVK_ENOMEM;
-    memset(p->levels + had, KVK_RETAIN_DEFAULT, p->levels_cap - had);
+    if (p->levels_cap > had)
+        memset(p->levels + had, KVK_RETAIN_DEFAULT, p->levels_cap - had);
     return 0;
 }
 

@@ -125,6 +125,21 @@ static void reclaimed(pool *p, uint32_t page, uint64_t key)
         remember(x, key, p->limit);
 }
 
+static uint64_t word(const pool *p, uint32_t page)
+{
+    const place *at = &((const s3fifo *)p->reclaim_state)->places[page];
+    return at->number << 3 | (uint64_t)at->queue << 2 | at->uses;
+}
+
+static void set_word(pool *p, uint32_t page, uint64_t word)
+{
+    s3fifo *x = p->reclaim_state;
+    uint64_t number = word >> 3;
+    x->places[page] = (place){.number = number, .queue = word >> 2 & 1, .uses = word & 3};
+    if (number >= x->clock)
+        x->clock = number + 1;
+}
+
 const reclaim_order reclaim_s3fifo = {.state_bytes = sizeof(s3fifo),
                                       .open = open_s3fifo,
                                       .close = close_s3fifo,
@@ -134,4 +149,6 @@ const reclaim_order reclaim_s3fifo = {.state_bytes = sizeof(s3fifo),
                                       .first = first,
                                       .published = published,
                                       .attached = attached,
-                                      .reclaimed = reclaimed};
+                                      .reclaimed = reclaimed,
+                                      .word = word,
+                                      .set_word = set_word};
