@@ -80,6 +80,7 @@ struct kvk_cache {
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
     counters counters;
+    int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */
     int retaining;  /* a retention was set: levels and deadlines cover all pages */
     heap deadlines; /* page ids by when their priority falls back to the default */
     uint64_t now_ms;

@@ -5,20 +5,33 @@
 
 #include <string.h>
 
-/* Page `i` of the sequence is full and holds `row`: it can be found from now on. */
+/* True if some group's page is found by another content than `node`: a fork named the shared page differently. */
+static int is_contradicted(const kvk_cache *c, const sequence *s, uint32_t i, uint32_t node)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        uint32_t has = c->store.pool.pages[*table_at(&s->tables[g], i)].content;
+        if (has != CONTENT_NONE && has != node)
+            return 1;
+    }
+    return 0;
+}
+
+/* Page `i` of the sequence is full and holds `row`: it can be found from now on. Where a fork named it first it is. */
 static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
 {
     content known = {s->chain, &s->scope, row};
     uint32_t node = prefix_find(&c->store.prefix, &known);
-    uint32_t has = c->store.pool.pages[*table_at(&s->tables[0], i)].content;
-    if (has != CONTENT_NONE) { /* a fork named the shared page first */
-        sequence_follow(c, s, has == node ? node : CHAIN_BROKEN);
+    if (is_contradicted(c, s, i, node)) {
+        sequence_follow(c, s, CHAIN_BROKEN);
         return;
     }
     if (node == NODE_NONE)
         node = prefix_add(&c->store.prefix, &known);
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        store_publish(&c->store, *table_at(&s->tables[g], i), g, node);
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        uint32_t page = *table_at(&s->tables[g], i);
+        if (c->store.pool.pages[page].content == CONTENT_NONE)
+            store_publish(&c->store, page, g, node);
+    }
     sequence_follow(c, s, node);
 }
 

@@ -74,7 +74,7 @@ static int resize(kvk_cache *c, uint32_t n_pages, int move)
         each_draining(c, move_entry);
         pool_note_peak(pool_of(c));
     }
-    store_withdraw_draining(&c->store);
+    c->drained |= store_withdraw_draining(&c->store) > 0 || c->store.pool.draining > 0;
     c->config.n_pages = n_pages;
     c->config.watermark = min_u32(c->config.watermark, n_pages);
     return (int)c->store.pool.draining;

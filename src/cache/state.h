@@ -5,7 +5,7 @@
  *
  *     "kvkeep st" STATE_VERSION
  *     what must equal the cache's: page_tokens n_groups content host_pages windows[n_groups]
- *     what is taken over: n_pages watermark reclaim hash_seed next_epoch opened now_ms retaining
+ *     what is taken over: n_pages watermark reclaim hash_seed next_epoch opened now_ms retaining drained
  *     counters, reclaimed, peak_pages_used
  *     pages ever taken, and for each: filled generation pins level deadline rank word
  *     contents, parents before children, and for each: parent scope row, and for each group its pages, oldest first

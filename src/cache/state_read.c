@@ -129,6 +129,7 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     c->opened = get64(r);
     c->now_ms = get64(r);
     c->retaining = (int)get_most(r, 1);
+    c->drained = (int)get_most(r, 1);
     require(r, c->next_epoch > 0);
     c->store.pool.oldest_open = c->next_epoch;
 }

@@ -80,6 +80,7 @@ static void put_config(writer *w, const kvk_cache *c)
     put64(w, c->opened);
     put64(w, c->now_ms);
     put32(w, (uint32_t)c->retaining);
+    put32(w, (uint32_t)c->drained);
 }
 
 static void put_counters(writer *w, const kvk_cache *c)

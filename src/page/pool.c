@@ -149,6 +149,8 @@ int pool_prepare_levels(pool *p)
 
 void pool_set_level(pool *p, uint32_t id, uint32_t level)
 {
+    if (p->levels[id] == level) /* it keeps its place */
+        return;
     int ordered = is_cached(p, id) && !pool_is_pinned(p, id);
     if (ordered)
         p->order->remove(p, id);
@@ -180,6 +182,8 @@ void pool_set_limit(pool *p, uint32_t limit)
     for (uint32_t id = min_u32(limit, p->unseen); id-- > was;) /* what was gone comes back, the lowest on top */
         if (pool_state(p, id) == KVK_PAGE_FREE)
             p->stack[p->n_stacked++] = id;
+    if (p->order->resized && limit != was)
+        p->order->resized(p);
     p->draining = 0;
     for (uint32_t id = limit; id < p->unseen; id++)
         p->draining += (uint32_t)drains(p, id);
