@@ -136,7 +136,7 @@ int sequence_furnish(kvk_cache *c, sequence *s)
         memset(s->tables, 0, c->config.n_groups * sizeof *s->tables);
     }
     if (c->config.content == KVK_CONTENT_TOKENS && !s->tail) {
-        s->tail = memory_take(c->memory, page_tokens(c) * sizeof *s->tail);
+        s->tail = memory_take(c->memory, content_row_bytes(&c->config));
         if (!s->tail)
             return KVK_ENOMEM;
     }
@@ -277,7 +277,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     child->n_committed = parent->n_committed;
     sequence_follow(c, child, parent->chain);
     if (child->tail)
-        memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
+        memcpy(child->tail, parent->tail, content_row_bytes(&c->config));
     share_pages(c, child, parent);
     *out = sequence_handle(c, child);
     return 0;
