@@ -1,4 +1,5 @@
-/* bench_servers.c: what servers ask besides: a window beside a full group, swapping, events. Each against what it adds to. */
+/* bench_servers.c: what servers ask besides: a window beside a full group, swapping, events. Each against what it
+ * adds to. */
 #include "kvkeep/bench_cache.h"
 
 #include <stdlib.h>
