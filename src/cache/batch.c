@@ -71,12 +71,12 @@ static int measure_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n
 /* Room for one more batch with n entries, kept for later ones. */
 static flight *prepare_batch(kvk_cache *c, uint32_t n)
 {
-    if (memory_grow(&c->memory, &c->batches, &c->batches_cap, (uint64_t)c->n_batches + 1, sizeof *c->batches) < 0)
+    if (memory_grow(c->memory, &c->batches, &c->batches_cap, (uint64_t)c->n_batches + 1, sizeof *c->batches) < 0)
         return NULL;
     if (c->n_batches == c->batches_made)
         c->batches[c->batches_made++] = (flight){0};
     flight *b = &c->batches[c->n_batches];
-    return memory_grow(&c->memory, &b->entries, &b->cap, n, sizeof *b->entries) < 0 ? NULL : b;
+    return memory_grow(c->memory, &b->entries, &b->cap, n, sizeof *b->entries) < 0 ? NULL : b;
 }
 
 static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n)

@@ -36,7 +36,8 @@ static int config_is_valid(const kvk_config *g)
     return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
            g->n_pages <= KVK_MAX_PAGES && g->n_groups >= 1 && g->n_groups <= KVK_MAX_GROUPS &&
            g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->host_pages <= KVK_MAX_PAGES &&
-           g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
+           g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 && g->partial_reuse <= 1 &&
+           g->extra_keys <= 1 && (g->content == KVK_CONTENT_TOKENS || !(g->partial_reuse || g->extra_keys)) &&
            (!g->allocator || (g->allocator->alloc && g->allocator->free));
 }
 
@@ -54,20 +55,34 @@ static int read_config(const kvk_config *from, kvk_config *to)
 static int open_parts(kvk_cache *c)
 {
     static const reclaim_order *const orders[] = {&reclaim_lru, &reclaim_fifo, &reclaim_lfu, &reclaim_s3fifo};
-    if (pool_open(&c->store.pool, &c->memory, c->config.n_pages, orders[c->config.reclaim]) < 0)
+    if (pool_open(&c->store.pool, c->memory, c->config.n_pages, orders[c->config.reclaim]) < 0)
         return KVK_ENOMEM;
-    c->host = (host_pool){.memory = &c->memory, .n_pages = c->config.host_pages};
-    c->replaced = memory_take(&c->memory, c->config.n_groups * sizeof *c->replaced);
-    c->windows = memory_take(&c->memory, c->config.n_groups * sizeof *c->windows);
-    if (!c->replaced || !c->windows)
+    c->host = (host_pool){.memory = c->memory, .n_pages = c->config.host_pages};
+    c->replaced = memory_take(c->memory, c->config.n_groups * sizeof *c->replaced);
+    c->windows = memory_take(c->memory, c->config.n_groups * sizeof *c->windows);
+    c->row = memory_take(c->memory, content_row_bytes(&c->config) + 1u);
+    if (!c->replaced || !c->windows || !c->row)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         c->windows[g] = c->config.groups ? c->config.groups[g].window : 0;
     if (c->config.content == KVK_CONTENT_NONE)
         return 0;
     return prefix_open(
-        &c->store.prefix, &c->memory,
+        &c->store.prefix, c->memory,
         &(prefix_config){content_row_bytes(&c->config), c->config.n_groups, c->windows, c->config.hash_seed});
+}
+
+int cache_open_parts(kvk_cache *c, memory *from, const kvk_config *config)
+{
+    c->memory = from;
+    c->config = *config;
+    c->closed = LIST_NONE;
+    c->next_epoch = 1;
+    heap_open(&c->deadlines, from);
+    int rc = open_parts(c);
+    c->config.allocator = NULL;
+    c->config.groups = NULL;
+    return rc;
 }
 
 int kvk_cache_open(const kvk_config *config, kvk_cache **out)
@@ -85,12 +100,8 @@ int kvk_cache_open(const kvk_config *config, kvk_cache **out)
         memory_close(&from);
         return KVK_ENOMEM;
     }
-    *c = (kvk_cache){.memory = from, .config = used, .closed = LIST_NONE, .next_epoch = 1};
-    heap_open(&c->deadlines, &c->memory);
-    int rc = open_parts(c);
-    c->config.allocator = NULL;
-    c->config.groups = NULL;
-    if (rc < 0) {
+    *c = (kvk_cache){.home = from};
+    if (cache_open_parts(c, &c->home, &used) < 0) {
         kvk_cache_close(c);
         return KVK_ENOMEM;
     }
@@ -103,21 +114,36 @@ static void close_sequences(kvk_cache *c)
     for (uint32_t i = 0; i < c->n_slots; i++) {
         sequence *s = &c->sequences[i];
         for (uint32_t g = 0; s->tables && g < c->config.n_groups; g++) /* a slot that was never furnished has none */
-            memory_give(&c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
-        memory_give(&c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
+            memory_give(c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
+        memory_give(c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
         if (s->retentions)
-            memory_give(&c->memory, s->retentions, KVK_MAX_RETENTIONS * sizeof *s->retentions);
+            memory_give(c->memory, s->retentions, KVK_MAX_RETENTIONS * sizeof *s->retentions);
         if (s->tail)
-            memory_give(&c->memory, s->tail, page_tokens(c) * sizeof *s->tail);
+            memory_give(c->memory, s->tail, content_row_bytes(&c->config));
     }
-    memory_give(&c->memory, c->sequences, c->slots_cap * sizeof *c->sequences);
+    memory_give(c->memory, c->sequences, c->slots_cap * sizeof *c->sequences);
 }
 
 static void close_batches(kvk_cache *c)
 {
     for (uint32_t i = 0; i < c->batches_made; i++)
-        memory_give(&c->memory, c->batches[i].entries, c->batches[i].cap * sizeof *c->batches[i].entries);
-    memory_give(&c->memory, c->batches, c->batches_cap * sizeof *c->batches);
+        memory_give(c->memory, c->batches[i].entries, c->batches[i].cap * sizeof *c->batches[i].entries);
+    memory_give(c->memory, c->batches, c->batches_cap * sizeof *c->batches);
+}
+
+void cache_close_parts(kvk_cache *c)
+{
+    close_sequences(c);
+    close_batches(c);
+    memory_give(c->memory, c->moves.moves, c->moves.cap * sizeof *c->moves.moves);
+    heap_close(&c->deadlines);
+    host_pool_close(&c->host);
+    memory_give(c->memory, c->replaced, c->config.n_groups * sizeof *c->replaced);
+    memory_give(c->memory, c->row, content_row_bytes(&c->config) + 1u);
+    memory_give(c->memory, c->windows, c->config.n_groups * sizeof *c->windows);
+    memory_give(c->memory, c->seen, c->seen_cap * sizeof *c->seen);
+    prefix_close(&c->store.prefix);
+    pool_close(&c->store.pool);
 }
 
 void kvk_cache_close(kvk_cache *cache)
@@ -125,17 +151,8 @@ void kvk_cache_close(kvk_cache *cache)
     if (!cache_is_ready(cache))
         return;
     kvk_record_stop(cache);
-    close_sequences(cache);
-    close_batches(cache);
-    memory_give(&cache->memory, cache->moves.moves, cache->moves.cap * sizeof *cache->moves.moves);
-    heap_close(&cache->deadlines);
-    host_pool_close(&cache->host);
-    memory_give(&cache->memory, cache->replaced, cache->config.n_groups * sizeof *cache->replaced);
-    memory_give(&cache->memory, cache->windows, cache->config.n_groups * sizeof *cache->windows);
-    memory_give(&cache->memory, cache->seen, cache->seen_cap * sizeof *cache->seen);
-    prefix_close(&cache->store.prefix);
-    pool_close(&cache->store.pool);
-    memory rest = cache->memory;
+    cache_close_parts(cache);
+    memory rest = cache->home;
     memory_give(&rest, cache, sizeof *cache);
     memory_close(&rest);
 }
@@ -173,12 +190,13 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .swapped_in_pages = n->swapped_in_pages,
                        .cow_copies = n->cow_copies,
                        .prefix_queries = n->prefix_queries,
+                       .partial_hits = n->partial_hits,
                        .prefix_hits = n->prefix_hits,
                        .prefix_page_queries = n->prefix_page_queries,
                        .prefix_page_hits = n->prefix_page_hits,
-                       .memory_bytes = c->memory.bytes,
-                       .peak_memory_bytes = c->memory.peak_bytes,
-                       .memory_allocations = c->memory.allocations,
+                       .memory_bytes = c->memory->bytes,
+                       .peak_memory_bytes = c->memory->peak_bytes,
+                       .memory_allocations = c->memory->allocations,
                        .usage_pages = (double)pool_used(p) / pool_pages(p),
                        .usage_tokens = (double)p->live_tokens / ((double)pool_pages(p) * page_tokens(c))};
 }

@@ -29,7 +29,7 @@ typedef struct sequence {
     uint64_t plan_mark;        /* the last look over sequences that met it */
     kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
     uint32_t n_retentions;
-    uint32_t *tail; /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */
+    uint32_t *tail; /* the row of the last page as far as it is named: [page_tokens] tokens and what extra keys make */
     table *tables;  /* [n_groups] */
 } sequence;
 
@@ -55,13 +55,14 @@ typedef struct move_queue {
 typedef struct recorder recorder;
 
 typedef struct counters {
-    uint64_t preemptions, swapped_out_pages, swapped_in_pages;
+    uint64_t preemptions, swapped_out_pages, swapped_in_pages, partial_hits;
     uint64_t pages_taken, cow_copies, prefix_queries, prefix_hits, prefix_page_queries, prefix_page_hits;
     uint32_t sequences, peak_sequences;
 } counters;
 
 struct kvk_cache {
-    memory memory;
+    memory home;    /* where the cache itself lies */
+    memory *memory; /* of all its parts: its own home, or that of the cache whose state this one is to become */
     kvk_config config;
     store store;
     host_pool host;
@@ -75,10 +76,12 @@ struct kvk_cache {
     uint64_t plans; /* calls of kvk_batch_plan */
     move_queue moves;
     uint32_t *windows;  /* [n_groups] tokens, 0: no window */
+    uint8_t *row;       /* a page's content, put together of tokens and extra keys */
     uint32_t *replaced; /* [n_groups] scratch of kvk_reserve */
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
     counters counters;
+    int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */
     int retaining;  /* a retention was set: levels and deadlines cover all pages */
     heap deadlines; /* page ids by when their priority falls back to the default */
     uint64_t now_ms;
@@ -100,6 +103,13 @@ static inline int cache_refuses(const kvk_cache *c)
     return c && c->in_callback ? KVK_EREENTRY : KVK_EINVAL;
 }
 
+/* Opens all parts of a zeroed cache, which take their memory from `from`. KVK_ENOMEM: close them. */
+int cache_open_parts(kvk_cache *c, memory *from, const kvk_config *config);
+void cache_close_parts(kvk_cache *c);
+
+/* True if no batch is in flight, no move waits and no page drains. */
+int cache_is_quiet(const kvk_cache *c);
+
 /* ---- handles (sequence.c) */
 
 /* The open sequence behind a handle, or NULL. */
@@ -107,6 +117,12 @@ sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
 
 /* Finds one whose pages are in place. KVK_ESTALE, KVK_ESTATE while it is swapped. */
 int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out);
+
+/* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
+int sequence_furnish(kvk_cache *c, sequence *s);
+
+/* A new slot, closed, at the end of the slots. KVK_ENOMEM. */
+int sequence_add_slot(kvk_cache *c);
 
 kvk_seq sequence_handle(const kvk_cache *c, const sequence *s);
 
@@ -165,6 +181,9 @@ void retain_page(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 /* Tells that all content was forgotten. */
 void events_cleared(kvk_cache *c);
 
+/* Tells what a loaded state holds. */
+void events_reloaded(kvk_cache *c);
+
 /* Turns events off around what is told as a whole, and on again. */
 void events_listen(kvk_cache *c, int on);
 
@@ -179,7 +198,15 @@ int content_check(const kvk_cache *c, const kvk_text *text);
 /* Whole pages of `prompt` that a lookup may find: the last token stays to be computed. */
 uint32_t content_pages(const kvk_cache *c, const kvk_text *prompt);
 
-/* The row of page i of a text that begins at a page border. */
+/* Extra keys make a digest behind the tokens of a row: adds those of text positions from .. from + n - 1, which stand
+ * at `offset` and on in the page. */
+void content_add_extras(const kvk_cache *c, void *row, const kvk_text *text, uint32_t from, uint32_t n,
+                        uint32_t offset);
+
+/* True if extra keys took part in the row. */
+int content_has_extras(const kvk_cache *c, const void *row);
+
+/* The row of page i of a text that begins at a page border, valid until the next call. */
 const void *content_row(const kvk_cache *c, const kvk_text *text, uint32_t i);
 
 /* ---- moves (moves.c) */

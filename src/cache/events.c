@@ -40,6 +40,17 @@ void events_cleared(kvk_cache *c)
         tell(c, &event);
 }
 
+void events_reloaded(kvk_cache *c)
+{
+    const prefix *x = &c->store.prefix;
+    events_listen(c, 1);
+    events_cleared(c);
+    for (uint32_t id = 0; c->on_event && id < x->n_nodes; id++)
+        for (uint32_t g = 0; g < x->n_groups; g++)
+            if (prefix_page(x, id, g) != LIST_NONE)
+                content_changed(c, id, g, prefix_page(x, id, g), 1);
+}
+
 void events_listen(kvk_cache *c, int on)
 {
     c->store.prefix.watch = on && c->on_event ? content_changed : NULL;

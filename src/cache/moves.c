@@ -13,7 +13,7 @@ int moves_prepare(kvk_cache *c, uint32_t n)
         q->end -= q->first;
         q->first = 0;
     }
-    return memory_grow(&c->memory, &q->moves, &q->cap, (uint64_t)q->end + n, sizeof *q->moves);
+    return memory_grow(c->memory, &q->moves, &q->cap, (uint64_t)q->end + n, sizeof *q->moves);
 }
 
 void moves_push(kvk_cache *c, kvk_move move)

@@ -343,7 +343,7 @@ int kvk_record_start(kvk_cache *cache, kvk_write_fn write, void *ctx)
         return cache_refuses(cache);
     if (cache->recorder || !is_untouched(cache))
         return KVK_ESTATE;
-    recorder *r = memory_take(&cache->memory, sizeof *r);
+    recorder *r = memory_take(cache->memory, sizeof *r);
     if (!r)
         return KVK_ENOMEM;
     r->cache = cache;
@@ -365,7 +365,7 @@ int kvk_record_stop(kvk_cache *cache)
         return KVK_ESTATE;
     line_flush(r);
     int failed = r->failed;
-    memory_give(&cache->memory, r, sizeof *r);
+    memory_give(cache->memory, r, sizeof *r);
     cache->recorder = NULL;
     return failed ? KVK_EIO : 0;
 }

@@ -51,7 +51,7 @@ int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_
 static int prepare_growth(kvk_cache *c, sequence *s, const growth *g)
 {
     for (uint32_t i = 0; i < c->config.n_groups; i++)
-        if (g->pages > s->tables[i].first && memory_grow(&c->memory, &s->tables[i].pages, &s->tables[i].cap,
+        if (g->pages > s->tables[i].first && memory_grow(c->memory, &s->tables[i].pages, &s->tables[i].cap,
                                                          g->pages - s->tables[i].first, sizeof(uint32_t)) < 0)
             return KVK_ENOMEM;
     if (pool_prepare(pool_of(c), (uint32_t)g->need) < 0 || retain_prepare(c) < 0)

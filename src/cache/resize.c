@@ -54,7 +54,7 @@ static uint32_t used_from(const kvk_cache *c, uint32_t limit)
 static int prepare_moving(kvk_cache *c, uint32_t limit)
 {
     uint32_t n = used_from(c, limit), n_pages = max_u32(c->store.pool.unseen, 1);
-    if (memory_grow(&c->memory, &c->seen, &c->seen_cap, n_pages, sizeof *c->seen) < 0 || moves_prepare(c, n) < 0 ||
+    if (memory_grow(c->memory, &c->seen, &c->seen_cap, n_pages, sizeof *c->seen) < 0 || moves_prepare(c, n) < 0 ||
         pool_prepare(pool_of(c), n) < 0 || retain_prepare(c) < 0)
         return KVK_ENOMEM;
     if (c->config.content == KVK_CONTENT_NONE)
@@ -74,7 +74,7 @@ static int resize(kvk_cache *c, uint32_t n_pages, int move)
         each_draining(c, move_entry);
         pool_note_peak(pool_of(c));
     }
-    store_withdraw_draining(&c->store);
+    c->drained |= store_withdraw_draining(&c->store) > 0 || c->store.pool.draining > 0;
     c->config.n_pages = n_pages;
     c->config.watermark = min_u32(c->config.watermark, n_pages);
     return (int)c->store.pool.draining;

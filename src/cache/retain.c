@@ -110,7 +110,7 @@ static int retain(kvk_cache *c, kvk_seq seq, const kvk_retention *ranges, uint32
     if (rc < 0)
         return rc;
     if (n > 0 && !s->retentions) {
-        s->retentions = memory_take(&c->memory, KVK_MAX_RETENTIONS * sizeof *s->retentions);
+        s->retentions = memory_take(c->memory, KVK_MAX_RETENTIONS * sizeof *s->retentions);
         if (!s->retentions)
             return KVK_ENOMEM;
     }

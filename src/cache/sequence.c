@@ -127,20 +127,27 @@ void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
                 pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), sequence_tokens_in(c, n_tokens, i));
 }
 
-/* A new slot's own memory. What was taken before a failure waits in the slot for the next try. */
-static int furnish(kvk_cache *c, sequence *s)
+int sequence_furnish(kvk_cache *c, sequence *s)
 {
     if (!s->tables) {
-        s->tables = memory_take(&c->memory, c->config.n_groups * sizeof *s->tables);
+        s->tables = memory_take(c->memory, c->config.n_groups * sizeof *s->tables);
         if (!s->tables)
             return KVK_ENOMEM;
         memset(s->tables, 0, c->config.n_groups * sizeof *s->tables);
     }
     if (c->config.content == KVK_CONTENT_TOKENS && !s->tail) {
-        s->tail = memory_take(&c->memory, page_tokens(c) * sizeof *s->tail);
+        s->tail = memory_take(c->memory, content_row_bytes(&c->config));
         if (!s->tail)
             return KVK_ENOMEM;
     }
+    return 0;
+}
+
+int sequence_add_slot(kvk_cache *c)
+{
+    if (memory_grow(c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
+        return KVK_ENOMEM;
+    c->sequences[c->n_slots++] = (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT};
     return 0;
 }
 
@@ -148,13 +155,12 @@ static int furnish(kvk_cache *c, sequence *s)
 static sequence *closed_slot(kvk_cache *c)
 {
     if (c->closed == LIST_NONE) {
-        if (memory_grow(&c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
+        if (sequence_add_slot(c) < 0)
             return NULL;
-        c->sequences[c->n_slots] = (sequence){.next_closed = LIST_NONE};
-        c->closed = c->n_slots++;
+        c->closed = c->n_slots - 1;
     }
     sequence *s = &c->sequences[c->closed];
-    return furnish(c, s) < 0 ? NULL : s;
+    return sequence_furnish(c, s) < 0 ? NULL : s;
 }
 
 /* Opens the slot that closed_slot gave; everything but the slot's memory starts anew. */
@@ -261,7 +267,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
         return KVK_ENOMEM;
     parent = sequence_find(c, seq); /* slots may have moved */
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (memory_grow(&c->memory, &child->tables[g].pages, &child->tables[g].cap, parent->tables[g].n,
+        if (memory_grow(c->memory, &child->tables[g].pages, &child->tables[g].cap, parent->tables[g].n,
                         sizeof(uint32_t)) < 0)
             return KVK_ENOMEM;
     open_slot(c, child);
@@ -271,7 +277,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     child->n_committed = parent->n_committed;
     sequence_follow(c, child, parent->chain);
     if (child->tail)
-        memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
+        memcpy(child->tail, parent->tail, content_row_bytes(&c->config));
     share_pages(c, child, parent);
     *out = sequence_handle(c, child);
     return 0;

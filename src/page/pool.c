@@ -122,7 +122,8 @@ int pool_prepare_pins(pool *p)
     uint32_t had = p->pins_cap;
     if (memory_grow(p->memory, &p->pins, &p->pins_cap, p->cap, sizeof *p->pins) < 0)
         return KVK_ENOMEM;
-    memset(p->pins + had, 0, (p->pins_cap - had) * sizeof *p->pins);
+    if (p->pins_cap > had)
+        memset(p->pins + had, 0, (p->pins_cap - had) * sizeof *p->pins);
     return 0;
 }
 
@@ -141,12 +142,15 @@ int pool_prepare_levels(pool *p)
     uint32_t had = p->levels_cap;
     if (memory_grow(p->memory, &p->levels, &p->levels_cap, p->cap, sizeof *p->levels) < 0)
         return KVK_ENOMEM;
-    memset(p->levels + had, KVK_RETAIN_DEFAULT, p->levels_cap - had);
+    if (p->levels_cap > had)
+        memset(p->levels + had, KVK_RETAIN_DEFAULT, p->levels_cap - had);
     return 0;
 }
 
 void pool_set_level(pool *p, uint32_t id, uint32_t level)
 {
+    if (p->levels[id] == level) /* it keeps its place */
+        return;
     int ordered = is_cached(p, id) && !pool_is_pinned(p, id);
     if (ordered)
         p->order->remove(p, id);
@@ -178,6 +182,8 @@ void pool_set_limit(pool *p, uint32_t limit)
     for (uint32_t id = min_u32(limit, p->unseen); id-- > was;) /* what was gone comes back, the lowest on top */
         if (pool_state(p, id) == KVK_PAGE_FREE)
             p->stack[p->n_stacked++] = id;
+    if (p->order->resized && limit != was)
+        p->order->resized(p);
     p->draining = 0;
     for (uint32_t id = limit; id < p->unseen; id++)
         p->draining += (uint32_t)drains(p, id);

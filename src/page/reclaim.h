@@ -31,6 +31,15 @@ typedef struct reclaim_order {
     /* A prefix hit takes the page. */
     void (*attached)(struct pool *p, uint32_t page);
 
+    /* The pool has another size. May be NULL. */
+    void (*resized)(struct pool *p);
+
+    /* For saved states. ranks[page]: the order in which the pages it holds are to be inserted again, from 1. word:
+     * what it remembers of a page besides. All may be NULL. */
+    void (*rank)(struct pool *p, uint64_t *ranks);
+    uint64_t (*word)(const struct pool *p, uint32_t page);
+    void (*set_word)(struct pool *p, uint32_t page, uint64_t word);
+
     /* The page was removed to lose its content. */
     void (*reclaimed)(struct pool *p, uint32_t page, uint64_t key);
 } reclaim_order;

@@ -56,6 +56,20 @@ static uint32_t first(pool *p)
     return heap_top(&x->queue)->id;
 }
 
+static uint64_t word(const pool *p, uint32_t page)
+{
+    const fifo *x = p->reclaim_state;
+    return x->born[page];
+}
+
+static void set_word(pool *p, uint32_t page, uint64_t born)
+{
+    fifo *x = p->reclaim_state;
+    x->born[page] = born;
+    if (born >= x->clock && born < UINT64_MAX)
+        x->clock = born + 1;
+}
+
 const reclaim_order reclaim_fifo = {.state_bytes = sizeof(fifo),
                                     .open = open_fifo,
                                     .close = close_fifo,
@@ -63,4 +77,6 @@ const reclaim_order reclaim_fifo = {.state_bytes = sizeof(fifo),
                                     .insert = insert,
                                     .remove = take_out,
                                     .first = first,
-                                    .published = published};
+                                    .published = published,
+                                    .word = word,
+                                    .set_word = set_word};

@@ -62,6 +62,25 @@ static uint32_t first(pool *p)
     return heap_top(&x->queue)->id;
 }
 
+static void rank(pool *p, uint64_t *ranks)
+{
+    const lfu *x = p->reclaim_state;
+    for (uint32_t i = 0; i < x->queue.count; i++)
+        ranks[x->queue.items[i].id] = x->queue.items[i].tie + 1;
+}
+
+static uint64_t word(const pool *p, uint32_t page)
+{
+    const lfu *x = p->reclaim_state;
+    return x->uses[page];
+}
+
+static void set_word(pool *p, uint32_t page, uint64_t uses)
+{
+    lfu *x = p->reclaim_state;
+    x->uses[page] = (uint32_t)uses;
+}
+
 const reclaim_order reclaim_lfu = {.state_bytes = sizeof(lfu),
                                    .open = open_lfu,
                                    .close = close_lfu,
@@ -70,4 +89,7 @@ const reclaim_order reclaim_lfu = {.state_bytes = sizeof(lfu),
                                    .remove = take_out,
                                    .first = first,
                                    .published = published,
-                                   .attached = attached};
+                                   .attached = attached,
+                                   .rank = rank,
+                                   .word = word,
+                                   .set_word = set_word};

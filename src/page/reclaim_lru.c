@@ -38,5 +38,14 @@ static uint32_t first(pool *p)
     return x->levels[64 * half + (uint32_t)__builtin_ctzll(x->filled[half])].head;
 }
 
+static void rank(pool *p, uint64_t *ranks)
+{
+    const lru *x = p->reclaim_state;
+    uint64_t n = 0;
+    for (uint32_t level = 0; level < POOL_LEVELS; level++)
+        for (uint32_t page = x->levels[level].head; page != LIST_NONE; page = p->pages[page].link.next)
+            ranks[page] = ++n;
+}
+
 const reclaim_order reclaim_lru = {
-    .state_bytes = sizeof(lru), .open = open_lru, .insert = insert, .remove = take_out, .first = first};
+    .state_bytes = sizeof(lru), .open = open_lru, .insert = insert, .remove = take_out, .first = first, .rank = rank};

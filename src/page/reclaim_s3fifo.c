@@ -104,12 +104,23 @@ static void requeue(pool *p, uint32_t page, uint8_t uses)
     insert(p, page);
 }
 
+/* The queue of the lower priority at its head; between equals the small one while it is over its share. */
+static int prefers_small(const pool *p, const s3fifo *x)
+{
+    const heap_item *small = heap_top(&x->queues[SMALL]), *main = heap_top(&x->queues[MAIN]);
+    if (!small || !main)
+        return small != NULL;
+    if (small->key != main->key)
+        return small->key < main->key;
+    return x->queues[SMALL].count > p->limit / 10;
+}
+
 /* Ends: each round moves a page out of the small queue, or takes a use off one in the main queue. */
 static uint32_t first(pool *p)
 {
     s3fifo *x = p->reclaim_state;
     for (;;) {
-        int from_small = x->queues[SMALL].count > p->limit / 10 || x->queues[MAIN].count == 0;
+        int from_small = prefers_small(p, x);
         uint32_t page = heap_top(&x->queues[from_small ? SMALL : MAIN])->id;
         uint8_t uses = x->places[page].uses;
         if (from_small ? uses < 2 : uses == 0)
@@ -125,6 +136,29 @@ static void reclaimed(pool *p, uint32_t page, uint64_t key)
         remember(x, key, p->limit);
 }
 
+/* The ring would have another size: it begins anew. */
+static void resized(pool *p)
+{
+    s3fifo *x = p->reclaim_state;
+    map_clear(&x->known);
+    x->gone = 0;
+}
+
+static uint64_t word(const pool *p, uint32_t page)
+{
+    const place *at = &((const s3fifo *)p->reclaim_state)->places[page];
+    return at->number << 3 | (uint64_t)at->queue << 2 | at->uses;
+}
+
+static void set_word(pool *p, uint32_t page, uint64_t word)
+{
+    s3fifo *x = p->reclaim_state;
+    uint64_t number = word >> 3;
+    x->places[page] = (place){.number = number, .queue = word >> 2 & 1, .uses = word & 3};
+    if (number >= x->clock)
+        x->clock = number + 1;
+}
+
 const reclaim_order reclaim_s3fifo = {.state_bytes = sizeof(s3fifo),
                                       .open = open_s3fifo,
                                       .close = close_s3fifo,
@@ -134,4 +168,7 @@ const reclaim_order reclaim_s3fifo = {.state_bytes = sizeof(s3fifo),
                                       .first = first,
                                       .published = published,
                                       .attached = attached,
-                                      .reclaimed = reclaimed};
+                                      .reclaimed = reclaimed,
+                                      .resized = resized,
+                                      .word = word,
+                                      .set_word = set_word};

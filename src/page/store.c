@@ -85,11 +85,15 @@ void store_set_limit(store *s, uint32_t limit)
             store_withdraw(s, page);
 }
 
-void store_withdraw_draining(store *s)
+uint32_t store_withdraw_draining(store *s)
 {
+    uint32_t n = 0;
     for (uint32_t page = s->pool.limit; page < s->pool.unseen; page++)
-        if (s->pool.pages[page].content != CONTENT_NONE && !pool_is_pinned(&s->pool, page))
+        if (s->pool.pages[page].content != CONTENT_NONE && !pool_is_pinned(&s->pool, page)) {
             store_withdraw(s, page);
+            n++;
+        }
+    return n;
 }
 
 void store_replace(store *s, uint32_t old, uint32_t page)

@@ -35,8 +35,8 @@ void store_withdraw(store *s, uint32_t page);
  * taken). */
 void store_set_limit(store *s, uint32_t limit);
 
-/* Pages that drain are found no more, but for pinned ones. O(pages taken). */
-void store_withdraw_draining(store *s);
+/* Pages that drain are found no more, but for pinned ones. O(pages taken). Returns how many lost their content. */
+uint32_t store_withdraw_draining(store *s);
 
 /* A page just taken takes the place of a used one: its references, content and pins. The old one is released. */
 void store_replace(store *s, uint32_t old, uint32_t page);

@@ -34,7 +34,7 @@ static size_t arena_allocations(const kvk_cache *c)
     mallctl("epoch", &epoch, &size, &epoch, size);
     for (int i = 0; i < 2; i++) {
         size = sizeof n;
-        snprintf(name, sizeof name, "stats.arenas.%u.%s.nmalloc", c->memory.arena, kinds[i]);
+        snprintf(name, sizeof name, "stats.arenas.%u.%s.nmalloc", c->memory->arena, kinds[i]);
         ck_assert_int_eq(mallctl(name, &n, &size, NULL, 0), 0);
         all += n;
     }
