@@ -186,8 +186,8 @@ KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *pro
  * */
 KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
 
-/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned, swapped out or in limbo.
- * `in_use` (may be NULL) gets how many are. O(pages). Returns the pages freed. */
+/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned, swapped out or
+ * in limbo. `in_use` (may be NULL) gets how many are. O(pages). Returns the pages freed. */
 KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
 
 /* ---- Room for tokens ----------------------------------------------------------------------------------------- */

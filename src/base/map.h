@@ -1,8 +1,8 @@
 /* base/map.h: a hash map from 64-bit keys to 64-bit values.
  *
  * Open addressing with linear probing and backward-shift deletion: no tombstones, so no slow decay. Kept at most half
- * full. Any key is allowed. Places are multiply-shift hashes (Dietzfelbinger et al., 1997) by an odd factor made of where
- * the map's memory lies, so that a file cannot be made of keys that collide. */
+ * full. Any key is allowed. Places are multiply-shift hashes (Dietzfelbinger et al., 1997) by an odd factor made of
+ * where the map's memory lies, so that a file cannot be made of keys that collide. */
 #ifndef KVK_BASE_MAP_H
 #define KVK_BASE_MAP_H
 

@@ -113,10 +113,23 @@ int cache_is_quiet(const kvk_cache *c);
 /* ---- handles (sequence.c) */
 
 /* The open sequence behind a handle, or NULL. */
-sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
+static inline sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
+{
+    uint32_t slot = (uint32_t)handle;
+    if (slot >= c->n_slots)
+        return NULL;
+    sequence *s = &c->sequences[slot];
+    return s->is_open && s->generation == handle >> 32 ? s : NULL;
+}
 
 /* Finds one whose pages are in place. KVK_ESTALE, KVK_ESTATE while it is swapped. */
-int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out);
+static inline int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out)
+{
+    *out = sequence_find(c, handle);
+    if (!*out)
+        return KVK_ESTALE;
+    return (*out)->swapped ? KVK_ESTATE : 0;
+}
 
 /* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
 int sequence_furnish(kvk_cache *c, sequence *s);

@@ -12,23 +12,6 @@ kvk_seq sequence_handle(const kvk_cache *c, const sequence *s)
     return (uint64_t)s->generation << 32 | (uint64_t)(s - c->sequences);
 }
 
-sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
-{
-    uint32_t slot = (uint32_t)handle;
-    if (slot >= c->n_slots)
-        return NULL;
-    sequence *s = &c->sequences[slot];
-    return s->is_open && s->generation == handle >> 32 ? s : NULL;
-}
-
-int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out)
-{
-    *out = sequence_find(c, handle);
-    if (!*out)
-        return KVK_ESTALE;
-    return (*out)->swapped ? KVK_ESTATE : 0;
-}
-
 uint64_t sequence_room(const kvk_cache *c, const sequence *s)
 {
     uint64_t room = (uint64_t)table_end(&s->tables[0]) * page_tokens(c);
