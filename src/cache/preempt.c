@@ -86,7 +86,10 @@ int kvk_preempt(kvk_cache *cache, kvk_seq seq, kvk_preempt_how how)
 {
     if (!cache_is_ready(cache) || (unsigned)how > KVK_PREEMPT_SWAP)
         return cache_refuses(cache);
-    return preempt(cache, seq, how);
+    int rc = preempt(cache, seq, how);
+    if (cache->recorder)
+        record_preempt(cache, seq, how, rc);
+    return rc;
 }
 
 static void swap_in_page(kvk_cache *c, sequence *s, uint32_t group, uint32_t i)
@@ -145,7 +148,10 @@ int kvk_swap_in(kvk_cache *cache, kvk_seq seq, kvk_effort effort)
 {
     if (!cache_is_ready(cache) || (unsigned)effort > KVK_EVICT)
         return cache_refuses(cache);
-    return swap_in(cache, seq, effort);
+    int rc = swap_in(cache, seq, effort);
+    if (cache->recorder)
+        record_swap_in(cache, seq, effort, rc);
+    return rc;
 }
 
 /* ---- whom */

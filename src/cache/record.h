@@ -25,6 +25,13 @@ void record_commit(kvk_cache *c, kvk_seq seq, const kvk_text *text, int rc);
 void record_truncate(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int rc);
 void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, int rc);
+void record_pin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
+void record_unpin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
+void record_retain(kvk_cache *c, kvk_seq seq, const kvk_retention *ranges, uint32_t n, int rc);
+void record_time(kvk_cache *c, uint64_t now_ms, int rc);
+void record_preempt(kvk_cache *c, kvk_seq seq, kvk_preempt_how how, int rc);
+void record_swap_in(kvk_cache *c, kvk_seq seq, kvk_effort effort, int rc);
+void record_resize(kvk_cache *c, uint32_t n_pages, int move, int rc);
 void record_moves(kvk_cache *c, uint32_t cap, int rc);
 void record_reset(kvk_cache *c, int rc);
 

@@ -84,5 +84,8 @@ int kvk_resize(kvk_cache *cache, uint32_t n_pages, int move)
 {
     if (!cache_is_ready(cache) || n_pages < 1 || n_pages > KVK_MAX_PAGES)
         return cache_refuses(cache);
-    return resize(cache, n_pages, move);
+    int rc = resize(cache, n_pages, move);
+    if (cache->recorder)
+        record_resize(cache, n_pages, move, rc);
+    return rc;
 }

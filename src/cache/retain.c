@@ -47,12 +47,22 @@ static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
 
 int kvk_pin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
 {
-    return cache_is_ready(cache) ? change_pins(cache, seq, n_tokens, 1) : cache_refuses(cache);
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
+    int rc = change_pins(cache, seq, n_tokens, 1);
+    if (cache->recorder)
+        record_pin(cache, seq, n_tokens, rc);
+    return rc;
 }
 
 int kvk_unpin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens)
 {
-    return cache_is_ready(cache) ? change_pins(cache, seq, n_tokens, -1) : cache_refuses(cache);
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
+    int rc = change_pins(cache, seq, n_tokens, -1);
+    if (cache->recorder)
+        record_unpin(cache, seq, n_tokens, rc);
+    return rc;
 }
 
 /* ---- retention */
@@ -120,7 +130,10 @@ int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *ranges, uint3
 {
     if (!cache_is_ready(cache) || !ranges_are_valid(ranges, n))
         return cache_refuses(cache);
-    return retain(cache, seq, ranges, n);
+    int rc = retain(cache, seq, ranges, n);
+    if (cache->recorder)
+        record_retain(cache, seq, ranges, n, rc);
+    return rc;
 }
 
 int kvk_set_time(kvk_cache *cache, uint64_t now_ms)
@@ -134,5 +147,7 @@ int kvk_set_time(kvk_cache *cache, uint64_t now_ms)
         heap_remove(&cache->deadlines, page);
         pool_set_level(pool_of(cache), page, KVK_RETAIN_DEFAULT);
     }
+    if (cache->recorder)
+        record_time(cache, now_ms, 0);
     return 0;
 }

@@ -3,9 +3,11 @@
 #include <string.h>
 
 static const size_t item_sizes[N_BUFFERS] = {
-    [BUFFER_TOKENS] = sizeof(uint32_t),   [BUFFER_KEYS] = sizeof(kvk_key),   [BUFFER_ENTRIES] = sizeof(kvk_batch_entry),
-    [BUFFER_ACCEPTED] = sizeof(uint32_t), [BUFFER_MOVES] = sizeof(kvk_move), [BUFFER_BEFORE] = sizeof(uint32_t),
-    [BUFFER_AFTER] = sizeof(uint32_t),    [BUFFER_PLAN] = sizeof(int64_t),
+    [BUFFER_TOKENS] = sizeof(uint32_t),         [BUFFER_KEYS] = sizeof(kvk_key),
+    [BUFFER_ENTRIES] = sizeof(kvk_batch_entry), [BUFFER_ACCEPTED] = sizeof(uint32_t),
+    [BUFFER_MOVES] = sizeof(kvk_move),          [BUFFER_BEFORE] = sizeof(uint32_t),
+    [BUFFER_AFTER] = sizeof(uint32_t),          [BUFFER_PLAN] = sizeof(int64_t),
+    [BUFFER_GROUPS] = sizeof(kvk_group),        [BUFFER_RANGES] = sizeof(kvk_retention),
 };
 
 int oplog_no_memory(oplog_run *run)
@@ -178,6 +180,7 @@ static int replay(oplog_run *run)
 static void release(oplog_run *run)
 {
     kvk_cache_close(run->cache);
+    json_decref(run->events.list);
     for (int i = 0; i < N_BUFFERS; i++)
         memory_give(&run->memory, run->buffers[i].items, run->buffers[i].cap * item_sizes[i]);
     oplog_ids_close(&run->seqs);

@@ -157,15 +157,21 @@ static int read_key(oplog_run *run, const rule *arg, json_t *value, void *out)
     return parse_key(value, 32, out) ? 0 : wrong(run, arg->name, value, "1 to 32 hexadecimal digits");
 }
 
-static int read_adapter(oplog_run *run, const rule *arg, json_t *value, void *out)
+/* A 64-bit number that JSON's integers may be too small for. */
+static bool parse_u64(const json_t *value, uint64_t *out)
 {
     kvk_key key;
+    if (json_is_string(value) ? !parse_key(value, 16, &key) : !is_integer(value, 0, INT64_MAX))
+        return false;
+    *out = json_is_string(value) ? key.lo : (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static int read_u64(oplog_run *run, const rule *arg, json_t *value, void *out)
+{
     if (!json_is_string(value))
         return read_id(run, arg, value, out);
-    if (!parse_key(value, 16, &key))
-        return wrong(run, arg->name, value, "an integer or 1 to 16 hexadecimal digits");
-    *(uint64_t *)out = key.lo;
-    return 0;
+    return parse_u64(value, out) ? 0 : wrong(run, arg->name, value, "an integer or 1 to 16 hexadecimal digits");
 }
 
 /* Checks an item of `tokens` and gives the run that it stands for. */
@@ -234,6 +240,25 @@ static int read_keys(oplog_run *run, const rule *arg, json_t *value, void *out)
     return 0;
 }
 
+static int read_windows(oplog_run *run, const rule *arg, json_t *value, void *out)
+{
+    size_t n = json_array_size(value);
+    if (!json_is_array(value))
+        return wrong(run, arg->name, value, "a list of windows");
+    kvk_group *groups = oplog_buffer(run, BUFFER_GROUPS, n);
+    if (!groups)
+        return TRACE_FAILED;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(value, i);
+        if (!is_integer(item, 0, UINT32_MAX))
+            return wrong_item(run, arg, value, i, "a number of tokens");
+        groups[i] = (kvk_group){.window = (uint32_t)json_integer_value(item)};
+    }
+    run->n_windows = n;
+    *(const kvk_group **)out = groups;
+    return 0;
+}
+
 static int check_entries(oplog_run *run, const rule *arg, const json_t *value)
 {
     if (!json_is_array(value))
@@ -281,9 +306,40 @@ static int read_accepted(oplog_run *run, const rule *arg, json_t *value, void *o
     return 0;
 }
 
+static bool parse_range(const json_t *item, kvk_retention *out)
+{
+    const json_t *begin = json_object_get(item, "begin"), *end = json_object_get(item, "end");
+    const json_t *priority = json_object_get(item, "priority"), *duration = json_object_get(item, "duration_ms");
+    uint64_t duration_ms = 0;
+    if (!is_integer(begin, 0, UINT32_MAX) || !is_integer(end, 0, UINT32_MAX) || !is_integer(priority, 0, UINT32_MAX) ||
+        (duration && !parse_u64(duration, &duration_ms)) || json_object_size(item) != (duration ? 4 : 3))
+        return false;
+    *out = (kvk_retention){.begin = (uint32_t)json_integer_value(begin),
+                           .end = (uint32_t)json_integer_value(end),
+                           .priority = (uint32_t)json_integer_value(priority),
+                           .duration_ms = duration_ms};
+    return true;
+}
+
+static int read_ranges(oplog_run *run, const rule *arg, json_t *value, void *out)
+{
+    size_t n = json_array_size(value);
+    int rc = check_entries(run, arg, value);
+    kvk_retention *ranges = rc == 0 ? oplog_buffer(run, BUFFER_RANGES, n) : NULL;
+    if (!ranges)
+        return rc < 0 ? rc : TRACE_FAILED;
+    for (size_t i = 0; i < n; i++)
+        if (!parse_range(json_array_get(value, i), &ranges[i]))
+            return wrong_item(run, arg, value, i, "{begin, end, priority, duration_ms}");
+    *(uint32_t *)out = (uint32_t)n;
+    return 0;
+}
+
 static const char *const contents[] = {"none", "tokens", "keys", NULL};
 static const char *const efforts[] = {"free_only", "reclaim", "evict", NULL};
 static const char *const forms[] = {"csr", "padded", NULL};
+static const char *const reclaims[] = {"lru", "fifo", "lfu", "s3fifo", NULL};
+static const char *const hows[] = {"recompute", "swap", NULL};
 
 #define WITH_NONE (1u << KVK_CONTENT_NONE)
 #define WITH_TOKENS (1u << KVK_CONTENT_TOKENS)
@@ -304,13 +360,16 @@ static const rule args[N_ARGS] = {
     [ARG_WATERMARK] = {"watermark", read_u32, IN_CONFIG(watermark), 0, KVK_MAX_PAGES, NULL, false, 0},
     [ARG_CONTENT] = {"content", read_word, IN_CONFIG(content), 0, 0, contents, false, 0},
     [ARG_ZERO_FILL] = {"zero_fill", read_bool, IN_CONFIG(zero_fill), 0, 0, NULL, false, 0},
+    [ARG_WINDOWS] = {"windows", read_windows, IN_CONFIG(groups), 0, 0, NULL, false, 0},
+    [ARG_HOST_PAGES] = {"host_pages", read_u32, IN_CONFIG(host_pages), 0, KVK_MAX_PAGES, NULL, false, 0},
+    [ARG_RECLAIM] = {"reclaim", read_word, IN_CONFIG(reclaim), 0, 0, reclaims, false, 0},
     [ARG_SEQ] = {"seq", read_id, IN_CALL(seq), 0, INT64_MAX, NULL, true, 0},
     [ARG_NEW_SEQ] = {"seq", read_new_seq, IN_CALL(seq), 1, INT64_MAX, NULL, true, 0},
     [ARG_CHILD] = {"child", read_new_seq, IN_CALL(child), 1, INT64_MAX, NULL, true, 0},
     [ARG_PRIORITY] = {"priority", read_i32, IN_CALL(params.priority), INT32_MIN, INT32_MAX, NULL, false, 0},
     [ARG_NEW_PRIORITY] = {"priority", read_i32, IN_CALL(params.priority), INT32_MIN, INT32_MAX, NULL, true, 0},
     [ARG_SALT] = {"salt", read_key, IN_CALL(params.salt), 0, 0, NULL, false, 0},
-    [ARG_ADAPTER] = {"adapter", read_adapter, IN_CALL(params.adapter), 0, INT64_MAX, NULL, false, 0},
+    [ARG_ADAPTER] = {"adapter", read_u64, IN_CALL(params.adapter), 0, INT64_MAX, NULL, false, 0},
     [ARG_GROUP] = {"group", read_u32, IN_CALL(group), 0, UINT32_MAX, NULL, false, 0},
     [ARG_PAGE] = {"page", read_u32, IN_CALL(page), 0, UINT32_MAX, NULL, true, 0},
     [ARG_N_TOKENS] = {"n_tokens", read_u32, IN_CALL(n_tokens), 0, UINT32_MAX, NULL, true, 0},
@@ -326,6 +385,11 @@ static const rule args[N_ARGS] = {
     [ARG_ROW_PAGES] = {"row_pages", read_u32, IN_CALL(row_pages), 0, UINT32_MAX, NULL, false, 0},
     [ARG_ACCEPTED] = {"accepted", read_accepted, IN_CALL(n_accepted), 0, 0, NULL, false, 0},
     [ARG_CAP] = {"cap", read_u32, IN_CALL(cap), 1, UINT32_MAX, NULL, false, 0},
+    [ARG_RANGES] = {"ranges", read_ranges, IN_CALL(n_ranges), 0, 0, NULL, true, 0},
+    [ARG_NOW_MS] = {"now_ms", read_u64, IN_CALL(now_ms), 0, INT64_MAX, NULL, true, 0},
+    [ARG_HOW] = {"how", read_word, IN_CALL(how), 0, 0, hows, true, 0},
+    [ARG_NEW_PAGES] = {"pages", read_u32, IN_CALL(n_pages), 0, UINT32_MAX, NULL, true, 0},
+    [ARG_MOVE] = {"move", read_bool, IN_CALL(move), 0, 0, NULL, false, 0},
 };
 
 static bool takes(const oplog_run *run, uint64_t set, unsigned i)
@@ -375,6 +439,9 @@ int oplog_read_header(oplog_run *run, json_t *line)
     if (rc == 0 && run->config.watermark > run->config.n_pages)
         return trace_bad_input(run->error, lines_place(&run->lines, "watermark"), "more than the %u pages",
                                run->config.n_pages);
+    if (rc == 0 && run->config.groups && run->n_windows != run->config.n_groups)
+        return trace_bad_input(run->error, lines_place(&run->lines, "windows"), "%zu numbers for %u groups",
+                               run->n_windows, run->config.n_groups);
     return rc;
 }
 

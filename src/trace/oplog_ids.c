@@ -52,3 +52,11 @@ uint64_t oplog_ids_handle(const oplog_ids *ids, uint64_t id)
         handle = map_get(&ids->closed, id);
     return handle == MAP_NONE ? 0 : handle;
 }
+
+uint64_t oplog_ids_of(const oplog_ids *ids, uint64_t handle)
+{
+    for (uint32_t i = 0; i < ids->open.cap; i++)
+        if (ids->open.entries[i].value == handle)
+            return ids->open.entries[i].key;
+    return 0;
+}

@@ -34,4 +34,7 @@ bool oplog_ids_is_open(const oplog_ids *ids, uint64_t id);
 /* The handle of an id, open or stale; 0, which is never open, for an unknown one. */
 uint64_t oplog_ids_handle(const oplog_ids *ids, uint64_t id);
 
+/* The open id that stands for a handle; 0 if there is none. O(ids). */
+uint64_t oplog_ids_of(const oplog_ids *ids, uint64_t handle);
+
 #endif

@@ -3,6 +3,9 @@
  * oplog.c       reads lines, runs ops, keeps the summary
  * oplog_args.c  the arguments of a line, by a table, into oplog_args
  * oplog_ops.c   the table of ops; each calls the library once
+ * oplog_tables.c  what a call did to the block tables of its sequence
+ * oplog_look.c  the ops that only look
+ * oplog_events.c  the op that collects events
  * oplog_plan.c  the ops of batches
  * oplog_result.c  the result object and what a line expects of it
  */
@@ -19,6 +22,8 @@
 #define OPLOG_MAX_TEXT ((uint64_t)1 << 26)        /* tokens of one line's text */
 #define OPLOG_MAX_ENTRIES 65536u                  /* of one batch */
 #define OPLOG_MAX_PLAN_PLACES ((uint64_t)1 << 24) /* of each list of a plan that somebody reads */
+#define OPLOG_MAX_EVENTS 65536u                   /* listed by one op of those that came since the last */
+#define OPLOG_MAX_EVENT_TOKENS 1048576u           /* of all of these */
 
 /* A growing array of the replay's own, never shrunk. */
 typedef struct oplog_array {
@@ -36,6 +41,8 @@ typedef struct oplog_args {
     uint32_t form, index_bits, row_pages;
     uint32_t n_entries, n_accepted;
     bool has_accepted;
+    uint32_t n_ranges, how, n_pages, move;
+    uint64_t now_ms;
     json_t *expect; /* borrowed from the line, or NULL */
 } oplog_args;
 
@@ -45,11 +52,21 @@ enum {
     BUFFER_ENTRIES,
     BUFFER_ACCEPTED,
     BUFFER_MOVES,
+    BUFFER_GROUPS,
+    BUFFER_RANGES,
     BUFFER_BEFORE, /* the tables of a sequence before a call */
     BUFFER_AFTER,
     BUFFER_PLAN,
     N_BUFFERS
 };
+
+/* What came since the last op that asked. */
+typedef struct oplog_events {
+    json_t *list;    /* NULL: nobody has asked yet */
+    uint32_t n;      /* events that came; the list holds the first of them */
+    uint32_t tokens; /* in the list */
+    bool full;
+} oplog_events;
 
 typedef struct oplog_run {
     const oplog_options *options;
@@ -61,6 +78,8 @@ typedef struct oplog_run {
     oplog_ids seqs, batches;
     kvk_cache *cache;
     kvk_config config;
+    size_t n_windows; /* that the first line names */
+    oplog_events events;
 
     oplog_args args; /* of the call in hand */
     int result;
@@ -96,6 +115,9 @@ enum {
     ARG_WATERMARK,
     ARG_CONTENT,
     ARG_ZERO_FILL,
+    ARG_WINDOWS,
+    ARG_HOST_PAGES,
+    ARG_RECLAIM,
     ARG_SEQ,
     ARG_NEW_SEQ,
     ARG_CHILD,
@@ -118,13 +140,19 @@ enum {
     ARG_ROW_PAGES,
     ARG_ACCEPTED,
     ARG_CAP,
+    ARG_RANGES,
+    ARG_NOW_MS,
+    ARG_HOW,
+    ARG_NEW_PAGES,
+    ARG_MOVE,
     N_ARGS
 };
 
 #define ARG_BIT(arg) ((uint64_t)1 << (arg))
 #define ARGS_HEADER                                                                                                    \
     (ARG_BIT(ARG_NOTE) | ARG_BIT(ARG_VERSION) | ARG_BIT(ARG_PAGES) | ARG_BIT(ARG_PAGE_TOKENS) | ARG_BIT(ARG_GROUPS) |  \
-     ARG_BIT(ARG_WATERMARK) | ARG_BIT(ARG_CONTENT) | ARG_BIT(ARG_ZERO_FILL))
+     ARG_BIT(ARG_WATERMARK) | ARG_BIT(ARG_CONTENT) | ARG_BIT(ARG_ZERO_FILL) | ARG_BIT(ARG_WINDOWS) |                   \
+     ARG_BIT(ARG_HOST_PAGES) | ARG_BIT(ARG_RECLAIM))
 #define ARGS_CALL (ARG_BIT(ARG_NOTE) | ARG_BIT(ARG_OP) | ARG_BIT(ARG_EXPECT)) /* of every call */
 #define ARGS_TEXT (ARG_BIT(ARG_TEXT_TOKENS) | ARG_BIT(ARG_TEXT_N) | ARG_BIT(ARG_TEXT_KEYS))
 
@@ -134,13 +162,28 @@ int oplog_read_header(oplog_run *run, json_t *line);
 /* Reads the arguments in the set `set` (ARG_BITs), and what every call may carry, into run->args. */
 int oplog_read_call(oplog_run *run, json_t *line, uint64_t set);
 
-/* ---- oplog_ops.c, oplog_plan.c */
+/* ---- oplog_ops.c and the files of its ops */
 
 /* NULL if there is no such op. */
 const oplog_op *oplog_find_op(const char *name);
 
+static inline kvk_seq oplog_seq(const oplog_run *run)
+{
+    return oplog_ids_handle(&run->seqs, run->args.seq);
+}
+
 int oplog_call_plan(oplog_run *run);
 int oplog_call_end(oplog_run *run);
+int oplog_call_table(oplog_run *run);
+int oplog_call_info(oplog_run *run);
+int oplog_call_page(oplog_run *run);
+int oplog_call_stats(oplog_run *run);
+int oplog_call_audit(oplog_run *run);
+int oplog_call_victim(oplog_run *run);
+int oplog_call_events(oplog_run *run);
+
+/* Makes a call that may change the tables of its sequence: the entries that it added or replaced are its `pages`. */
+int oplog_call_and_compare(oplog_run *run, int (*call)(oplog_run *run));
 
 /* ---- oplog_result.c */
 

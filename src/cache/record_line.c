@@ -1,0 +1,121 @@
+#include "cache/record_line.h"
+
+#include <string.h>
+
+#define ITEM_BYTES 96u /* no single piece of a line is longer */
+
+void line_flush(recorder *r)
+{
+    r->cache->in_callback = 1;
+    if (r->n && !r->failed && r->write(r->ctx, r->bytes, r->n) != 0)
+        r->failed = 1;
+    r->cache->in_callback = 0;
+    r->n = 0;
+}
+
+void line_text(recorder *r, const char *text)
+{
+    size_t n = strlen(text);
+    if (r->n + n + ITEM_BYTES > RECORDER_BYTES)
+        line_flush(r);
+    memcpy(r->bytes + r->n, text, n);
+    r->n += (uint32_t)n;
+}
+
+/* printf would cost more than the call that is recorded. */
+void line_number(recorder *r, uint64_t value, unsigned base)
+{
+    char digits[64];
+    unsigned n = 0;
+    do
+        digits[n++] = "0123456789abcdef"[value % base];
+    while ((value /= base) > 0);
+    if (r->n + n + ITEM_BYTES > RECORDER_BYTES)
+        line_flush(r);
+    while (n > 0)
+        r->bytes[r->n++] = digits[--n];
+}
+
+void line_signed(recorder *r, int64_t value)
+{
+    if (value < 0)
+        line_text(r, "-");
+    line_number(r, value < 0 ? -(uint64_t)value : (uint64_t)value, 10);
+}
+
+void line_key(recorder *r, kvk_key key)
+{
+    line_text(r, "\"");
+    if (key.hi)
+        line_number(r, key.hi, 16);
+    for (unsigned bits = 64; key.hi && bits > 4 && key.lo >> (bits - 4) == 0; bits -= 4)
+        line_text(r, "0"); /* the low half keeps its leading zeros */
+    line_number(r, key.lo, 16);
+    line_text(r, "\"");
+}
+
+void line_name(recorder *r, const char *name)
+{
+    line_text(r, ",\"");
+    line_text(r, name);
+    line_text(r, "\":");
+}
+
+void line_field(recorder *r, const char *name, uint64_t value)
+{
+    line_name(r, name);
+    line_number(r, value, 10);
+}
+
+void line_word(recorder *r, const char *name, const char *word)
+{
+    line_name(r, name);
+    line_text(r, "\"");
+    line_text(r, word);
+    line_text(r, "\"");
+}
+
+void line_wide(recorder *r, const char *name, uint64_t value)
+{
+    if (value <= INT64_MAX) {
+        line_field(r, name, value);
+        return;
+    }
+    line_name(r, name);
+    line_key(r, (kvk_key){.lo = value});
+}
+
+void line_list(recorder *r, const uint32_t *values, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        line_text(r, i ? "," : "");
+        line_number(r, values[i], 10);
+    }
+}
+
+int line_begin(kvk_cache *c, const char *op, int rc)
+{
+    if (rc == KVK_EINVAL || rc == KVK_ENOMEM || c->recorder->failed)
+        return 0;
+    line_text(c->recorder, "{\"op\":\"");
+    line_text(c->recorder, op);
+    line_text(c->recorder, "\"");
+    return 1;
+}
+
+void line_result(kvk_cache *c, int rc)
+{
+    line_text(c->recorder, ",\"expect\":{\"result\":");
+    line_signed(c->recorder, rc);
+}
+
+void line_end(kvk_cache *c)
+{
+    line_text(c->recorder, "}}\n");
+}
+
+void line_finish(kvk_cache *c, int rc)
+{
+    line_result(c, rc);
+    line_end(c);
+}
