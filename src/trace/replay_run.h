@@ -32,7 +32,7 @@ typedef struct replay_ops {
     void (*close)(replay_run *run); /* may be NULL; after a failed open as well */
 } replay_ops;
 
-extern const replay_ops replay_prefix, replay_timed, replay_lengths, replay_turns;
+extern const replay_ops replay_prefix, replay_timed, replay_lengths, replay_turns, replay_flat;
 
 /* The calls of kvkeep.h, with the audit after each if that was asked for, and an error that names the request. */
 int run_open(replay_run *run, kvk_seq *out);

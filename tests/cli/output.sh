@@ -18,7 +18,7 @@ is() { # KEY VALUE
     [[ $(value_of "$1" "$out") == "$2" ]] || complain "$1 is $(value_of "$1" "$out") instead of $2"
 }
 
-prefix_keys="format mode requests failed_requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
+prefix_keys="format mode requests failed_requests page_tokens pages reclaim page_refs page_hits token_hits unique_pages reclaimed_pages \
 hit_ratio_pages hit_ratio_tokens elapsed_s refs_per_s"
 json "$prefix_keys" blocks.jsonl
 is format '"mooncake"'
@@ -36,6 +36,11 @@ is pages 10
 is unique_pages 3
 json "$prefix_keys belady_hits" --pages 10 --belady blocks.jsonl
 is belady_hits 3
+json "$prefix_keys belady_hits" --mode flat --reclaim lfu --pages 10 --belady blocks.jsonl
+is mode '"flat"'
+is reclaim '"lfu"'
+is page_hits 3
+is token_hits 1300
 json "$prefix_keys"
 is format '"generated"'
 is requests 2000
@@ -96,7 +101,7 @@ results() { # ARGUMENT...
 succeeds replay blocks.jsonl
 [[ $out == *"token hits         1300"* ]] || complain "the table has no token hits: $out"
 [[ $out != *"{"* ]] || complain "the table holds JSON"
-for mode in prefix timed lengths; do
+for mode in prefix flat timed lengths; do
     succeeds replay --mode $mode --print blocks.jsonl
     [[ $(wc -l <<<"$out") -eq 2 ]] || complain "--print gives not one line per request: $out"
     while IFS= read -r line; do

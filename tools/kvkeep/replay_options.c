@@ -16,6 +16,7 @@ enum {
     KEY_RATE,
     KEY_SEED,
     KEY_PLOT,
+    KEY_RECLAIM,
     KEY_BELADY,
     KEY_LIBCACHESIM,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
@@ -28,7 +29,8 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"mode", KEY_MODE, "MODE", 0, "prefix, timed, lengths or multi-turn (default: what the trace says most about)", 1},
+    {"mode", KEY_MODE, "MODE", 0,
+     "prefix, flat, timed, lengths or multi-turn (default: what the trace says most about)", 1},
     {"format", KEY_FORMAT, "NAME", 0,
      "What the traces are, as docs/traces.md names it (default: found from the content)", 1},
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
@@ -42,10 +44,11 @@ static const struct argp_option options[] = {
      "once)",
      3},
     {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
-    {"belady", KEY_BELADY, NULL, 0, "prefix: count what the best cache of single pages would find", 4},
+    {"reclaim", KEY_RECLAIM, "ORDER", 0, "Which cached page goes first: lru (the default), fifo, lfu or s3fifo", 2},
+    {"belady", KEY_BELADY, NULL, 0, "prefix, flat: count what the best cache of single pages would find", 4},
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
-    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix: write each page asked for, for that simulator", 4},
+    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix, flat: write each page asked for, for that simulator", 4},
     {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
@@ -164,6 +167,8 @@ static error_t parse_word(int key, char *text, const arguments *a)
     case KEY_LIBCACHESIM:
         c->paths[REPLAY_LIBCACHESIM] = text;
         return 0;
+    case KEY_RECLAIM:
+        return replay_reclaim_named(text, &c->replay.reclaim, a->error) < 0 ? EINVAL : 0;
     case KEY_BELADY:
         c->replay.belady = true;
         return 0;

@@ -65,7 +65,8 @@ int replay_report(const char *format, const replay_options *options, const repla
     static void (*const add[])(report *, const replay_result *) = {[REPLAY_PREFIX] = add_prefix,
                                                                    [REPLAY_TIMED] = add_timed,
                                                                    [REPLAY_LENGTHS] = add_lengths,
-                                                                   [REPLAY_TURNS] = add_turns};
+                                                                   [REPLAY_TURNS] = add_turns,
+                                                                   [REPLAY_FLAT] = add_prefix};
     report r;
     report_open(&r);
     report_add(&r, "format", json_string(format));
@@ -74,6 +75,8 @@ int replay_report(const char *format, const replay_options *options, const repla
     report_count(&r, "failed_requests", result->failed_requests);
     report_count(&r, "page_tokens", result->page_tokens);
     add_pages(&r, result->n_pages);
+    if (options->mode == REPLAY_PREFIX || options->mode == REPLAY_FLAT)
+        report_add(&r, "reclaim", json_string(replay_reclaim_name(options->reclaim)));
     add[options->mode](&r, result);
     if (options->belady)
         report_count(&r, "belady_hits", result->belady_hits);
@@ -106,6 +109,7 @@ void replay_print_request(replay_mode mode, const replay_request *q)
            q->number, q->line, q->n_input, q->n_output, q->pages);
     switch (mode) {
     case REPLAY_PREFIX:
+    case REPLAY_FLAT:
         printf(",\"page_hits\":%u,\"token_hits\":%u}\n", q->page_hits, q->token_hits);
         break;
     case REPLAY_TIMED:
@@ -127,6 +131,7 @@ const plot *replay_plot(replay_mode mode)
         [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens"},
         [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held"},
         [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL},
+        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens"},
         [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL},
     };
     return &plots[mode];
