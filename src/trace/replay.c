@@ -73,6 +73,27 @@ static uint32_t page_tokens(const replay_run *run)
     return block ? block : DEFAULT_PAGE_TOKENS;
 }
 
+static uint32_t host_pages(const replay_options *o)
+{
+    if (o->preempt != KVK_PREEMPT_SWAP)
+        return 0;
+    return o->host_pages || o->n_pages == REPLAY_UNLIMITED ? o->host_pages : o->n_pages;
+}
+
+/* Who does not wait for pages needs none beside. */
+static int find_watermark(replay_run *run)
+{
+    const replay_options *o = run->options;
+    bool waits = o->mode == REPLAY_TIMED || o->mode == REPLAY_TURNS;
+    double share = o->n_pages == REPLAY_UNLIMITED ? 0 : o->watermark * o->n_pages;
+    double pages = !waits ? 0 : o->watermark_is_share ? share : o->watermark;
+    if (!(pages >= 0 && pages < o->n_pages))
+        return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, "watermark"},
+                               "leaves nothing of %u pages", o->n_pages);
+    run->result->watermark = (uint32_t)pages;
+    return 0;
+}
+
 static int open_cache(replay_run *run, kvk_content content)
 {
     kvk_config config;
@@ -81,6 +102,8 @@ static int open_cache(replay_run *run, kvk_content content)
     config.n_pages = run->result->n_pages;
     config.content = content;
     config.reclaim = run->options->reclaim;
+    config.watermark = run->result->watermark;
+    config.host_pages = host_pages(run->options);
     config.memory_limit = run->options->memory_limit;
     int rc = kvk_cache_open(&config, &run->cache);
     if (rc == 0 && run->options->record)
@@ -160,6 +183,8 @@ static int run_opened(replay_run *run, const replay_ops *mode)
 {
     kvk_content content = KVK_CONTENT_NONE;
     int rc = check_options(run);
+    if (rc == 0)
+        rc = find_watermark(run);
     if (rc == 0)
         rc = mode->content(run, &content);
     if (rc < 0)

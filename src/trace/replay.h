@@ -35,15 +35,20 @@ typedef struct replay_options {
     uint32_t page_tokens; /* 0: the trace's block, else 16 */
     uint32_t n_pages;     /* REPLAY_UNLIMITED or a size */
     kvk_reclaim reclaim;
-    uint64_t max_requests; /* 0: all */
-    uint64_t memory_limit; /* host memory of the cache, bytes; 0: no limit */
-    double speed;          /* timed: arrivals come this many times faster */
-    double session_rate;   /* turns: sessions that start per second; 0: all start at once */
-    uint64_t seed;         /* turns: of their starts */
-    uint64_t token_us;     /* a token takes this long, at least 1. timed; turns where the trace says no duration */
-    bool belady;           /* prefix, flat: counts what the best cache of single pages would find in as many pages */
-    bool audit;            /* checks every invariant after every call */
-    kvk_write_fn record;   /* NULL: no op log */
+    double watermark;        /* timed, turns: left free when a request is let in: pages, or a share of the pool */
+    bool watermark_is_share; /* of a pool of a size; an unlimited one has none then */
+    kvk_preempt_how preempt; /* timed, turns */
+    uint32_t host_pages;     /* for swapping; 0: as many as the pool */
+    uint32_t chunk;          /* timed, turns: prompt tokens per token_us; 0: the whole prompt at once */
+    uint64_t max_requests;   /* 0: all */
+    uint64_t memory_limit;   /* host memory of the cache, bytes; 0: no limit */
+    double speed;            /* timed: arrivals come this many times faster */
+    double session_rate;     /* turns: sessions that start per second; 0: all start at once */
+    uint64_t seed;           /* turns: of their starts */
+    uint64_t token_us;       /* a token takes this long, at least 1. timed; turns where the trace says no duration */
+    bool belady;             /* prefix, flat: counts what the best cache of single pages would find in as many pages */
+    bool audit;              /* checks every invariant after every call */
+    kvk_write_fn record;     /* NULL: no op log */
     void *record_ctx;
     void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
     void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix, flat: after each page that
@@ -54,7 +59,12 @@ typedef struct replay_options {
 } replay_options;
 
 #define REPLAY_OPTIONS_DEFAULT                                                                                         \
-    ((replay_options){.n_pages = REPLAY_UNLIMITED, .speed = 1, .token_us = 25000, .memory_limit = (uint64_t)8 << 30})
+    ((replay_options){.n_pages = REPLAY_UNLIMITED,                                                                     \
+                      .speed = 1,                                                                                      \
+                      .token_us = 25000,                                                                               \
+                      .memory_limit = (uint64_t)8 << 30,                                                               \
+                      .watermark = 0.01,                                                                               \
+                      .watermark_is_share = true})
 
 typedef struct replay_result {
     uint64_t requests, failed_requests; /* run; failed when the trace was taken, and passed over */
@@ -63,11 +73,20 @@ typedef struct replay_result {
     uint64_t page_refs, page_hits, token_hits; /* prefix, flat, turns */
     uint64_t unique_pages;                     /* prefix, flat */
     uint64_t belady_hits;                      /* prefix, flat, if asked for */
-    uint64_t makespan_us;                      /* turns: the end of the last request */
     uint64_t page_us, token_us;                /* timed: integrals over time */
-    uint64_t pages_total, waste_tokens;        /* lengths */
-    kvk_stats stats;                           /* at the end */
-    double elapsed_s;                          /* reading included */
+
+    /* Timed and turns. */
+    uint32_t watermark, peak_running; /* pages; sequences that held pages at a time */
+    uint64_t rejected;                /* never fit */
+    uint64_t recomputed_tokens;
+    uint64_t makespan_us; /* the end of the last request */
+    uint64_t wait_us_p50, wait_us_p99;
+    double withheld_page_us;          /* free pages up to the watermark while requests wait, over time */
+    double usage_when_reclaiming_p50; /* share of the pool's token places */
+
+    uint64_t pages_total, waste_tokens; /* lengths */
+    kvk_stats stats;                    /* at the end */
+    double elapsed_s;                   /* reading included */
 } replay_result;
 
 /* The mode that says most about this trace. */

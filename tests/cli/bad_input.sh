@@ -25,7 +25,14 @@ refused 2 "kvkeep bench: no suite 'pages': there is 'pool'" bench pages
 refused 2 "kvkeep bench: field repeats: 4 is not odd" bench --repeats 4
 refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
 refused 2 "kvkeep info: field extra: an argument too many" info --json extra
-refused 2 "generated: field pages: finite pools in timed mode are not supported yet" replay --mode timed --pages 9
+for bad in x -1 1.5 100% 5%% % ""; do
+    refused 2 "kvkeep replay: field --watermark: '$bad' is neither a number of pages nor a share from 0 to below 100 percent" \
+        replay --watermark "$bad"
+done
+refused 2 "generated: field watermark: leaves nothing of 9 pages" replay --mode timed --pages 9 --watermark 9
+refused 2 "kvkeep replay: field --preempt: 'kill' is neither recompute nor swap" replay --preempt kill
+refused 2 "kvkeep replay: field --host-pages: '0' is too small (1 .. 2147483647)" replay --host-pages 0
+refused 2 "kvkeep replay: field --chunk: '0' is too small (1 .. 2147483647)" replay --chunk 0
 
 # ---- Input: every bad file, and neither a recording nor a plot of it
 

@@ -49,8 +49,21 @@ is requests 50
 json "$prefix_keys" --requests 1 blocks.jsonl
 is requests 1
 
-json "format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
-elapsed_s" vidur.csv
+pressure_keys="rejected preemptions recomputed_tokens swapped_pages admission_wait_s_p50 admission_wait_s_p99 makespan_s \
+waste_reserved usage_when_reclaiming_p50 elapsed_s"
+timed_keys="format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation \
+waste_internal $pressure_keys"
+json "$timed_keys" --pages 1 --page-tokens 8 vidur.csv
+is rejected 1
+is requests 2
+is pages 1
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,16,30\n0.0,16,30\n' >two.csv
+json "$timed_keys" --pages 4 --watermark 25% two.csv
+is preemptions 1
+is swapped_pages 0
+json "$timed_keys" --pages 4 --watermark 0 --preempt swap --host-pages 9 --chunk 8 two.csv
+is recomputed_tokens 0
+json "$timed_keys" vidur.csv
 is mode '"timed"'
 is peak_sequences 1
 is page_tokens 16
@@ -70,7 +83,7 @@ cat >session.json <<'END'
 {"t": 3.5, "type": "s", "in": 65, "out": 1, "hash_ids": [1], "api_time": 1, "think_time": 2.5}]}
 END
 json "format mode requests failed_requests page_tokens pages page_refs page_hits token_hits hit_ratio_pages peak_pages \
-peak_sequences page_allocations makespan_s elapsed_s" --mode multi-turn session.json
+peak_sequences page_allocations reclaimed_pages $pressure_keys" --mode multi-turn session.json
 is format '"kv_cache_tester"'
 is mode '"multi-turn"'
 is page_hits 1

@@ -279,10 +279,6 @@ END_TEST
 START_TEST(timed_mode_refuses_what_it_cannot_do)
 {
     replay_options options = timed_options();
-    options.n_pages = 100;
-    text_replay_fails(VIDUR "0,1,1\n", &options, TRACE_BAD_INPUT,
-                      "t: field pages: finite pools in timed mode are not supported yet");
-    options = timed_options();
     options.token_us = UINT64_MAX / 4;
     text_replay_fails(VIDUR "0,1,1\n0,1,9\n", &options, TRACE_BAD_INPUT, "t:3: the time passes 2^64 microseconds");
     options = timed_options();

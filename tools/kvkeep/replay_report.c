@@ -27,15 +27,31 @@ static void add_prefix(report *r, const replay_result *x)
     add_ratio(r, "refs_per_s", (double)x->page_refs, x->elapsed_s);
 }
 
+/* What a server on a clock has. */
+static void add_pressure(report *r, const replay_result *x)
+{
+    double room_us = x->n_pages == REPLAY_UNLIMITED ? 0 : (double)x->n_pages * (double)x->makespan_us;
+    report_count(r, "rejected", x->rejected);
+    report_count(r, "preemptions", x->stats.preemptions);
+    report_count(r, "recomputed_tokens", x->recomputed_tokens);
+    report_count(r, "swapped_pages", x->stats.swapped_out_pages);
+    report_add(r, "admission_wait_s_p50", json_real((double)x->wait_us_p50 * 1e-6));
+    report_add(r, "admission_wait_s_p99", json_real((double)x->wait_us_p99 * 1e-6));
+    report_add(r, "makespan_s", json_real((double)x->makespan_us * 1e-6));
+    add_ratio(r, "waste_reserved", x->withheld_page_us, room_us);
+    report_add(r, "usage_when_reclaiming_p50", json_real(x->usage_when_reclaiming_p50));
+    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+}
+
 static void add_timed(report *r, const replay_result *x)
 {
     double room = (double)x->page_us * x->page_tokens, waste = room - (double)x->token_us;
     report_count(r, "peak_pages", x->stats.peak_pages_used);
-    report_count(r, "peak_sequences", x->stats.peak_sequences);
+    report_count(r, "peak_sequences", x->peak_running);
     report_count(r, "page_allocations", x->stats.pages_taken);
     add_ratio(r, "mean_utilisation", (double)x->token_us, room);
     add_ratio(r, "waste_internal", waste, room);
-    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+    add_pressure(r, x);
 }
 
 static void add_lengths(report *r, const replay_result *x)
@@ -53,10 +69,10 @@ static void add_turns(report *r, const replay_result *x)
     report_count(r, "token_hits", x->token_hits);
     add_ratio(r, "hit_ratio_pages", (double)x->page_hits, (double)x->page_refs);
     report_count(r, "peak_pages", x->stats.peak_pages_used);
-    report_count(r, "peak_sequences", x->stats.peak_sequences);
+    report_count(r, "peak_sequences", x->peak_running);
     report_count(r, "page_allocations", x->stats.pages_taken);
-    report_add(r, "makespan_s", json_real((double)x->makespan_us * 1e-6));
-    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+    report_count(r, "reclaimed_pages", x->stats.pages_reclaimed);
+    add_pressure(r, x);
 }
 
 int replay_report(const char *format, const replay_options *options, const replay_result *result, bool as_json,
