@@ -87,7 +87,7 @@ static void step(kvk_cache *cache, kvk_seq seq, const uint32_t *text, uint32_t a
 
     /* From here on pages given back meanwhile may be reused; and full pages of accepted tokens become findable. */
     must(kvk_batch_end(cache, batch, NULL), "kvk_batch_end");
-    kvk_text accepted = {n, 0, text + at, NULL};
+    kvk_text accepted = {.n_tokens = n, .tokens = text + at};
     int full = must(kvk_commit(cache, seq, &accepted), "kvk_commit");
     printf("  %u tokens at %u: %d pages taken, %d moves, %d pages became findable\n", n, at, taken, moves, full);
 }
@@ -97,7 +97,7 @@ static uint32_t serve(kvk_cache *cache, const uint32_t *text, uint32_t n_prompt,
 {
     kvk_seq seq;
     must(kvk_seq_open(cache, NULL, &seq), "kvk_seq_open");
-    kvk_text prompt = {n_prompt, 0, text, NULL};
+    kvk_text prompt = {.n_tokens = n_prompt, .tokens = text};
     uint32_t hit = (uint32_t)must(kvk_prefix_attach(cache, seq, &prompt), "kvk_prefix_attach");
     printf("request of %u tokens, %u of them cached\n", n_prompt, hit);
 

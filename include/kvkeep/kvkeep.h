@@ -28,6 +28,7 @@
 #define KVKEEP_KVKEEP_H
 
 #include <kvkeep/base.h>
+#include <kvkeep/moves.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,20 +68,21 @@ typedef enum kvk_reclaim {
 #define KVK_RETAIN_DEFAULT 35u /* retention priority, 0 .. 100 (TensorRT-LLM's scale and default) */
 
 typedef struct kvk_config {
-    uint32_t size;        /* sizeof(kvk_config) */
-    uint32_t page_tokens; /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
-    uint32_t n_pages;     /* 1 .. KVK_MAX_PAGES; required */
-    uint32_t n_groups;    /* 1 .. KVK_MAX_GROUPS; default 1 */
-    uint32_t watermark;   /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
-    uint32_t content;     /* a kvk_content; default KVK_CONTENT_TOKENS */
-    uint32_t zero_fill;   /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
-    uint32_t reserved;    /* 0 */
-    uint32_t reclaim;     /* a kvk_reclaim; default KVK_RECLAIM_LRU */
-    uint32_t
-        host_pages;     /* of the pool in host memory that sequences are swapped to; default 0, at most KVK_MAX_PAGES */
-    uint64_t hash_seed; /* of the content index; never changes a result, a random one defeats chosen collisions */
-    uint64_t memory_limit;          /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
-    const kvk_group *groups;        /* [n_groups], copied; NULL: no group has a window */
+    uint32_t size;           /* sizeof(kvk_config) */
+    uint32_t page_tokens;    /* 1 .. KVK_MAX_PAGE_TOKENS; default 16 */
+    uint32_t n_pages;        /* 1 .. KVK_MAX_PAGES; required */
+    uint32_t n_groups;       /* 1 .. KVK_MAX_GROUPS; default 1 */
+    uint32_t watermark;      /* pages that KVK_FREE_ONLY leaves; 0 .. n_pages; default 0 */
+    uint32_t content;        /* a kvk_content; default KVK_CONTENT_TOKENS */
+    uint32_t zero_fill;      /* 1: queue a KVK_MOVE_ZERO for every page taken, so that no stale NaN is ever read */
+    uint32_t reserved;       /* 0 */
+    uint32_t reclaim;        /* a kvk_reclaim; default KVK_RECLAIM_LRU */
+    uint32_t host_pages;     /* of the pool in host memory that sequences are swapped to; default 0 */
+    uint32_t partial_reuse;  /* 1: attach also copies the matching head of a page (KVK_CONTENT_TOKENS only) */
+    uint32_t extra_keys;     /* 1: texts may bring extra keys (KVK_CONTENT_TOKENS only) */
+    uint64_t hash_seed;      /* of the content index; never changes a result, a random one defeats chosen collisions */
+    uint64_t memory_limit;   /* host memory held, bytes: past it KVK_ENOMEM; 0 (default): no limit */
+    const kvk_group *groups; /* [n_groups], copied; NULL: no group has a window */
     const kvk_allocator *allocator; /* copied; NULL: a jemalloc arena of the cache's own */
 } kvk_config;
 
@@ -152,6 +154,14 @@ KVK_API int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group);
 
 /* ---- Prefix cache -------------------------------------------------------------------------------------------- */
 
+/* What stands at a position besides its token: the hash of an image or of a sound, whose placeholder tokens look
+ * alike. */
+typedef struct kvk_extra {
+    uint32_t position; /* within the text */
+    uint32_t reserved;
+    kvk_key key;
+} kvk_extra;
+
 /* Tokens and what names them. KVK_CONTENT_TOKENS: tokens[n_tokens]. KVK_CONTENT_KEYS: keys[n_keys], one per page that
  * these tokens make full. KVK_CONTENT_NONE: only n_tokens counts. */
 typedef struct kvk_text {
@@ -159,20 +169,25 @@ typedef struct kvk_text {
     uint32_t n_keys;
     const uint32_t *tokens;
     const kvk_key *keys;
+    const kvk_extra *extras; /* [n_extras] by ascending position; only with config.extra_keys */
+    uint32_t n_extras, reserved;
 } kvk_text;
 
 /* Gives an empty sequence the longest cached prefix of `prompt`, in whole pages, leaving at least the last token to
  * compute. A group with a window needs only the pages that the next token attends to; the hit is the longest that all
  * groups can serve. Hash keys are only an index: a page is taken after its parent, tokens and extra keys compared
- * equal. Returns the tokens attached (a multiple of page_tokens). Pages attached are used, so they cannot be
- * reclaimed. O(prompt). KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
+ * equal. With config.partial_reuse a page that begins like the rest of the prompt is copied as far as it does: that
+ * takes a page in each group, as KVK_RECLAIM would, and queues moves; it is left out where there is no page to spare.
+ * Returns the tokens attached. Pages attached are used, so they cannot be reclaimed. O(prompt). KVK_ESTALE, KVK_EINVAL,
+ * KVK_ENOMEM, KVK_ESTATE if the sequence is not empty. */
 KVK_API int kvk_prefix_attach(kvk_cache *cache, kvk_seq seq, const kvk_text *prompt);
 
-/* The tokens that attach would find for a sequence opened with `params`, changing nothing. KVK_EINVAL. */
+/* The tokens in whole pages that attach would find for a sequence opened with `params`, changing nothing. KVK_EINVAL.
+ * */
 KVK_API int kvk_prefix_lookup(const kvk_cache *cache, const kvk_seq_params *params, const kvk_text *prompt);
 
-/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned or in limbo.
- * `in_use` (may be NULL) gets how many are. O(pages). Returns the pages freed. */
+/* Forgets all cached content: every cached page becomes free. KVK_EBUSY while pages are used, pinned, swapped out or
+ * in limbo. `in_use` (may be NULL) gets how many are. O(pages). Returns the pages freed. */
 KVK_API int kvk_prefix_reset(kvk_cache *cache, uint32_t *in_use);
 
 /* ---- Room for tokens ----------------------------------------------------------------------------------------- */
@@ -337,48 +352,9 @@ KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_res
 
 /* ---- Moves --------------------------------------------------------------------------------------------------- */
 
-typedef enum kvk_move_kind {
-    KVK_MOVE_COPY = 0,     /* the first n_tokens of page src to page dst */
-    KVK_MOVE_ZERO = 1,     /* zero page dst */
-    KVK_MOVE_SWAP_OUT = 2, /* page src to page dst of the host pool */
-    KVK_MOVE_SWAP_IN = 3   /* page src of the host pool to page dst */
-} kvk_move_kind;
-
-typedef struct kvk_move {
-    uint32_t kind; /* a kvk_move_kind */
-    uint32_t group;
-    uint32_t src, dst; /* pages; src == dst for KVK_MOVE_ZERO */
-    uint32_t n_tokens; /* 1 .. page_tokens */
-} kvk_move;
-
 /* Takes up to `cap` queued moves, oldest first, off the queue. Returns how many; with cap 0 how many wait. The engine
  * runs them in this order before the kernels of any batch planned after them. KVK_EINVAL. */
 KVK_API int kvk_moves_take(kvk_cache *cache, kvk_move *moves, uint32_t cap);
-
-/* Pages of one group in host memory: page p is at base + p * page_stride, made of `rows` runs (layers x {K,V} x
- * heads) row_stride bytes apart, each holding the page's tokens in order, token_bytes each. Runs do not overlap, and
- * a page's runs lie together: page_stride is at least what they span (in a layout by layers, describe each layer as a
- * group). HND: token_bytes = dim * element. */
-typedef struct kvk_host_pages {
-    void *base;
-    uint64_t page_stride;
-    uint64_t row_stride;
-    uint32_t rows;
-    uint32_t token_bytes;
-    uint32_t page_tokens;
-    uint32_t n_pages;
-} kvk_host_pages;
-
-/* The memory that moves are run on, all of it host memory. */
-typedef struct kvk_host_memory {
-    const kvk_host_pages *groups; /* [n_groups] the pool, as each group sees it */
-    const kvk_host_pages *swap;   /* [n_groups] the host pool likewise; NULL: there is none */
-    uint32_t n_groups;
-    uint32_t reserved;
-} kvk_host_memory;
-
-/* Runs moves in order. All are checked before the first is run. Returns n. KVK_EINVAL. */
-KVK_API int kvk_moves_run_host(const kvk_move *moves, uint32_t n, const kvk_host_memory *where);
 
 /* ---- Seeing what goes on ------------------------------------------------------------------------------------- */
 
@@ -401,8 +377,9 @@ typedef struct kvk_stats {
     uint32_t host_pages_used;                       /* of the host pool, by swapped sequences */
     uint32_t pages_draining, reserved;              /* of n_pages, those that go when they are let go (kvk_resize) */
     uint64_t preemptions, swapped_out_pages, swapped_in_pages;
-    double usage_pages;  /* pages_used / n_pages */
-    double usage_tokens; /* live_tokens / (n_pages * page_tokens) */
+    uint64_t partial_hits; /* of prefix_hits, tokens copied from the head of a page */
+    double usage_pages;    /* pages_used / n_pages */
+    double usage_tokens;   /* live_tokens / (n_pages * page_tokens) */
 } kvk_stats;
 
 /* O(1). KVK_EINVAL. */

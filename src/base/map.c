@@ -1,8 +1,16 @@
 #include "base/map.h"
 
+/* The finaliser of MurmurHash3. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCDu;
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53u;
+    return x ^ x >> 33;
+}
+
 void map_open(map *m, memory *from)
 {
-    *m = (map){.memory = from, .salt = (uint64_t)(uintptr_t)from};
+    *m = (map){.memory = from, .factor = mix((uint64_t)(uintptr_t)from) | 1};
 }
 
 void map_close(map *m)
@@ -11,13 +19,9 @@ void map_close(map *m)
     map_open(m, m->memory);
 }
 
-/* The finaliser of MurmurHash3: every bit of the place depends on every bit of key and salt. */
 static uint32_t home(const map *m, uint64_t key)
 {
-    key ^= m->salt * 0x9E3779B97F4A7C15u;
-    key = (key ^ key >> 33) * 0xFF51AFD7ED558CCDu;
-    key = (key ^ key >> 33) * 0xC4CEB9FE1A85EC53u;
-    return (uint32_t)(key ^ key >> 33) & (m->cap - 1);
+    return (uint32_t)(key * m->factor >> m->shift);
 }
 
 /* The place of a key, or the empty place where it would go. */
@@ -44,6 +48,7 @@ static int rehash(map *m, uint32_t cap)
         return KVK_ENOMEM;
     m->entries = entries;
     m->cap = cap;
+    m->shift = 64 - (uint32_t)__builtin_ctz(cap);
     map_clear(m);
     for (uint32_t i = 0; i < old.cap; i++)
         if (old.entries[i].value != MAP_NONE)
@@ -76,9 +81,9 @@ void map_set(map *m, uint64_t key, uint64_t value)
 
 void map_remove(map *m, uint64_t key)
 {
-    if (map_get(m, key) == MAP_NONE)
+    uint32_t mask = m->cap - 1, hole = m->cap ? place(m, key) : 0;
+    if (m->cap == 0 || m->entries[hole].value == MAP_NONE)
         return;
-    uint32_t mask = m->cap - 1, hole = place(m, key);
     /* Moves back each later entry of the run whose home is not between the hole and itself. */
     for (uint32_t i = (hole + 1) & mask; m->entries[i].value != MAP_NONE; i = (i + 1) & mask) {
         uint32_t from_home = (i - home(m, m->entries[i].key)) & mask;

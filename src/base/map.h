@@ -1,8 +1,8 @@
 /* base/map.h: a hash map from 64-bit keys to 64-bit values.
  *
  * Open addressing with linear probing and backward-shift deletion: no tombstones, so no slow decay. Kept at most half
- * full. Any key is allowed: keys are mixed with where the map's memory lies, so that a file cannot be made of keys that
- * collide. */
+ * full. Any key is allowed. Places are multiply-shift hashes (Dietzfelbinger et al., 1997) by an odd factor made of
+ * where the map's memory lies, so that a file cannot be made of keys that collide. */
 #ifndef KVK_BASE_MAP_H
 #define KVK_BASE_MAP_H
 
@@ -14,7 +14,8 @@ typedef struct map_entry {
 
 typedef struct map {
     memory *memory;
-    uint64_t salt;
+    uint64_t factor;    /* odd */
+    uint32_t shift;     /* 64 - log2(cap) */
     map_entry *entries; /* value MAP_NONE: an empty place */
     uint32_t cap;       /* 0 or a power of two */
     uint32_t count;

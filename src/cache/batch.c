@@ -84,7 +84,7 @@ static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, 
     b->epoch = c->next_epoch++;
     b->n = n;
     for (uint32_t i = 0; i < n; i++) {
-        sequence *s = sequence_find(c, entries[i].seq);
+        sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* measure_entry found it */
         sequence_set_length(c, s, s->n_tokens + entries[i].n_query);
         s->last_epoch = b->epoch;
         s->n_in_flight++;

@@ -36,7 +36,8 @@ static int config_is_valid(const kvk_config *g)
     return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
            g->n_pages <= KVK_MAX_PAGES && g->n_groups >= 1 && g->n_groups <= KVK_MAX_GROUPS &&
            g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->host_pages <= KVK_MAX_PAGES &&
-           g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 &&
+           g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 && g->partial_reuse <= 1 &&
+           g->extra_keys <= 1 && (g->content == KVK_CONTENT_TOKENS || !(g->partial_reuse || g->extra_keys)) &&
            (!g->allocator || (g->allocator->alloc && g->allocator->free));
 }
 
@@ -59,7 +60,8 @@ static int open_parts(kvk_cache *c)
     c->host = (host_pool){.memory = c->memory, .n_pages = c->config.host_pages};
     c->replaced = memory_take(c->memory, c->config.n_groups * sizeof *c->replaced);
     c->windows = memory_take(c->memory, c->config.n_groups * sizeof *c->windows);
-    if (!c->replaced || !c->windows)
+    c->row = memory_take(c->memory, content_row_bytes(&c->config) + 1u);
+    if (!c->replaced || !c->windows || !c->row)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         c->windows[g] = c->config.groups ? c->config.groups[g].window : 0;
@@ -117,7 +119,7 @@ static void close_sequences(kvk_cache *c)
         if (s->retentions)
             memory_give(c->memory, s->retentions, KVK_MAX_RETENTIONS * sizeof *s->retentions);
         if (s->tail)
-            memory_give(c->memory, s->tail, page_tokens(c) * sizeof *s->tail);
+            memory_give(c->memory, s->tail, content_row_bytes(&c->config));
     }
     memory_give(c->memory, c->sequences, c->slots_cap * sizeof *c->sequences);
 }
@@ -137,6 +139,7 @@ void cache_close_parts(kvk_cache *c)
     heap_close(&c->deadlines);
     host_pool_close(&c->host);
     memory_give(c->memory, c->replaced, c->config.n_groups * sizeof *c->replaced);
+    memory_give(c->memory, c->row, content_row_bytes(&c->config) + 1u);
     memory_give(c->memory, c->windows, c->config.n_groups * sizeof *c->windows);
     memory_give(c->memory, c->seen, c->seen_cap * sizeof *c->seen);
     prefix_close(&c->store.prefix);
@@ -187,6 +190,7 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .swapped_in_pages = n->swapped_in_pages,
                        .cow_copies = n->cow_copies,
                        .prefix_queries = n->prefix_queries,
+                       .partial_hits = n->partial_hits,
                        .prefix_hits = n->prefix_hits,
                        .prefix_page_queries = n->prefix_page_queries,
                        .prefix_page_hits = n->prefix_page_hits,

@@ -29,7 +29,7 @@ typedef struct sequence {
     uint64_t plan_mark;        /* the last look over sequences that met it */
     kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
     uint32_t n_retentions;
-    uint32_t *tail; /* [page_tokens] tokens named of the last partial page (KVK_CONTENT_TOKENS) */
+    uint32_t *tail; /* the row of the last page as far as it is named: [page_tokens] tokens and what extra keys make */
     table *tables;  /* [n_groups] */
 } sequence;
 
@@ -55,7 +55,7 @@ typedef struct move_queue {
 typedef struct recorder recorder;
 
 typedef struct counters {
-    uint64_t preemptions, swapped_out_pages, swapped_in_pages;
+    uint64_t preemptions, swapped_out_pages, swapped_in_pages, partial_hits;
     uint64_t pages_taken, cow_copies, prefix_queries, prefix_hits, prefix_page_queries, prefix_page_hits;
     uint32_t sequences, peak_sequences;
 } counters;
@@ -76,6 +76,7 @@ struct kvk_cache {
     uint64_t plans; /* calls of kvk_batch_plan */
     move_queue moves;
     uint32_t *windows;  /* [n_groups] tokens, 0: no window */
+    uint8_t *row;       /* a page's content, put together of tokens and extra keys */
     uint32_t *replaced; /* [n_groups] scratch of kvk_reserve */
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
@@ -112,10 +113,23 @@ int cache_is_quiet(const kvk_cache *c);
 /* ---- handles (sequence.c) */
 
 /* The open sequence behind a handle, or NULL. */
-sequence *sequence_find(const kvk_cache *c, kvk_seq handle);
+static inline sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
+{
+    uint32_t slot = (uint32_t)handle;
+    if (slot >= c->n_slots)
+        return NULL;
+    sequence *s = &c->sequences[slot];
+    return s->is_open && s->generation == handle >> 32 ? s : NULL;
+}
 
 /* Finds one whose pages are in place. KVK_ESTALE, KVK_ESTATE while it is swapped. */
-int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out);
+static inline int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out)
+{
+    *out = sequence_find(c, handle);
+    if (!*out)
+        return KVK_ESTALE;
+    return (*out)->swapped ? KVK_ESTATE : 0;
+}
 
 /* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
 int sequence_furnish(kvk_cache *c, sequence *s);
@@ -197,7 +211,15 @@ int content_check(const kvk_cache *c, const kvk_text *text);
 /* Whole pages of `prompt` that a lookup may find: the last token stays to be computed. */
 uint32_t content_pages(const kvk_cache *c, const kvk_text *prompt);
 
-/* The row of page i of a text that begins at a page border. */
+/* Extra keys make a digest behind the tokens of a row: adds those of text positions from .. from + n - 1, which stand
+ * at `offset` and on in the page. */
+void content_add_extras(const kvk_cache *c, void *row, const kvk_text *text, uint32_t from, uint32_t n,
+                        uint32_t offset);
+
+/* True if extra keys took part in the row. */
+int content_has_extras(const kvk_cache *c, const void *row);
+
+/* The row of page i of a text that begins at a page border, valid until the next call. */
 const void *content_row(const kvk_cache *c, const kvk_text *text, uint32_t i);
 
 /* ---- moves (moves.c) */

@@ -35,13 +35,16 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
     sequence_follow(c, s, node);
 }
 
-/* Names tokens up to the next page border or the end of the text. Returns how many. */
-static uint32_t name_tokens(kvk_cache *c, sequence *s, const uint32_t *tokens, uint32_t n)
+/* Names tokens of the text from `at` up to the next page border or the end of the text. Returns how many. */
+static uint32_t name_tokens(kvk_cache *c, sequence *s, const kvk_text *text, uint32_t at)
 {
-    uint32_t filled = s->n_committed % page_tokens(c), step = min_u32(n, page_tokens(c) - filled);
-    const uint32_t *row = tokens;
-    if (step < page_tokens(c)) { /* a whole page is read where it stands */
-        memcpy(s->tail + filled, tokens, step * sizeof *tokens);
+    uint32_t filled = s->n_committed % page_tokens(c), step = min_u32(text->n_tokens - at, page_tokens(c) - filled);
+    const uint32_t *row = text->tokens + at;
+    if (step < page_tokens(c) || c->config.extra_keys) { /* else a whole page is read where it stands */
+        if (filled == 0 && c->config.extra_keys)
+            memset(s->tail + page_tokens(c), 0, sizeof(kvk_key));
+        memcpy(s->tail + filled, row, step * sizeof *row);
+        content_add_extras(c, s->tail, text, at, step, filled);
         row = s->tail;
     }
     if (filled + step == page_tokens(c) && s->chain != CHAIN_BROKEN)
@@ -64,7 +67,7 @@ static void name_text(kvk_cache *c, sequence *s, const kvk_text *text)
     switch ((kvk_content)c->config.content) {
     case KVK_CONTENT_TOKENS:
         for (uint32_t done = 0; done < text->n_tokens;)
-            done += name_tokens(c, s, text->tokens + done, text->n_tokens - done);
+            done += name_tokens(c, s, text, done);
         break;
     case KVK_CONTENT_KEYS:
         name_keys(c, s, text->keys, text->n_tokens);
@@ -137,15 +140,19 @@ static link find_link(const kvk_cache *c, const sequence *s, uint32_t full)
 static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
 {
     uint32_t full = n_committed / page_tokens(c), rest = n_committed % page_tokens(c);
+    const void *row = s->tail; /* the page that the names now end in */
     if (c->config.content != KVK_CONTENT_NONE && full < s->n_committed / page_tokens(c)) {
         link at = find_link(c, s, full);
-        if (rest > 0 && c->config.content == KVK_CONTENT_TOKENS && at.on == NODE_NONE)
-            at.before = CHAIN_BROKEN;
-        else if (rest > 0 && c->config.content == KVK_CONTENT_TOKENS)
-            memcpy(s->tail, prefix_row(&c->store.prefix, at.on), rest * sizeof *s->tail);
         sequence_follow(c, s, at.before);
+        row = at.on == NODE_NONE ? NULL : prefix_row(&c->store.prefix, at.on);
     }
     s->n_committed = n_committed;
+    if (rest == 0 || c->config.content != KVK_CONTENT_TOKENS || s->chain == CHAIN_BROKEN)
+        return;
+    if (!row || content_has_extras(c, row)) /* which extra keys stand before a position the row does not tell */
+        sequence_follow(c, s, CHAIN_BROKEN);
+    else if (row != s->tail)
+        memcpy(s->tail, row, content_row_bytes(&c->config));
 }
 
 static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)

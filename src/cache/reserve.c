@@ -30,20 +30,15 @@ int reserve_judge(const kvk_cache *c, const growth *g, kvk_effort effort)
     return g->need + keep > pool_available(&c->store.pool) ? KVK_LATER : KVK_OK;
 }
 
-static int check_reserve(const kvk_cache *c, kvk_seq seq, kvk_effort effort)
-{
-    if (!cache_is_ready(c) || (unsigned)effort > KVK_EVICT)
-        return cache_refuses(c);
-    sequence *s;
-    return sequence_use(c, seq, &s);
-}
-
 int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
 {
-    int rc = check_reserve(cache, seq, effort);
+    if (!cache_is_ready(cache) || (unsigned)effort > KVK_EVICT)
+        return cache_refuses(cache);
+    sequence *s;
+    int rc = sequence_use(cache, seq, &s);
     if (rc < 0)
         return rc;
-    growth g = plan_growth(cache, sequence_find(cache, seq), n_tokens);
+    growth g = plan_growth(cache, s, n_tokens);
     return reserve_judge(cache, &g, effort);
 }
 
@@ -128,13 +123,14 @@ static int reserve(kvk_cache *c, sequence *s, const growth *g, kvk_effort effort
 
 int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
 {
-    int rc = check_reserve(cache, seq, effort);
-    if (rc == KVK_EINVAL || rc == KVK_EREENTRY)
-        return rc;
-    sequence *s = rc == 0 ? sequence_find(cache, seq) : NULL;
-    uint32_t had = s ? table_end(&s->tables[0]) : 0;
-    if (s) {
+    if (!cache_is_ready(cache) || (unsigned)effort > KVK_EVICT)
+        return cache_refuses(cache);
+    sequence *s;
+    uint32_t had = 0;
+    int rc = sequence_use(cache, seq, &s);
+    if (rc == 0) {
         growth g = plan_growth(cache, s, n_tokens);
+        had = table_end(&s->tables[0]);
         rc = reserve(cache, s, &g, effort);
     }
     if (cache->recorder)

@@ -12,23 +12,6 @@ kvk_seq sequence_handle(const kvk_cache *c, const sequence *s)
     return (uint64_t)s->generation << 32 | (uint64_t)(s - c->sequences);
 }
 
-sequence *sequence_find(const kvk_cache *c, kvk_seq handle)
-{
-    uint32_t slot = (uint32_t)handle;
-    if (slot >= c->n_slots)
-        return NULL;
-    sequence *s = &c->sequences[slot];
-    return s->is_open && s->generation == handle >> 32 ? s : NULL;
-}
-
-int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **out)
-{
-    *out = sequence_find(c, handle);
-    if (!*out)
-        return KVK_ESTALE;
-    return (*out)->swapped ? KVK_ESTATE : 0;
-}
-
 uint64_t sequence_room(const kvk_cache *c, const sequence *s)
 {
     uint64_t room = (uint64_t)table_end(&s->tables[0]) * page_tokens(c);
@@ -136,7 +119,7 @@ int sequence_furnish(kvk_cache *c, sequence *s)
         memset(s->tables, 0, c->config.n_groups * sizeof *s->tables);
     }
     if (c->config.content == KVK_CONTENT_TOKENS && !s->tail) {
-        s->tail = memory_take(c->memory, page_tokens(c) * sizeof *s->tail);
+        s->tail = memory_take(c->memory, content_row_bytes(&c->config));
         if (!s->tail)
             return KVK_ENOMEM;
     }
@@ -277,7 +260,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     child->n_committed = parent->n_committed;
     sequence_follow(c, child, parent->chain);
     if (child->tail)
-        memcpy(child->tail, parent->tail, page_tokens(c) * sizeof *child->tail);
+        memcpy(child->tail, parent->tail, content_row_bytes(&c->config));
     share_pages(c, child, parent);
     *out = sequence_handle(c, child);
     return 0;

@@ -4,7 +4,7 @@
  * state are made anew by the calls that make them in life, so a state that was made up cannot break them.
  *
  *     "kvkeep st" STATE_VERSION
- *     what must equal the cache's: page_tokens n_groups content host_pages windows[n_groups]
+ *     what must equal the cache's: page_tokens n_groups content host_pages extra_keys windows[n_groups]
  *     what is taken over: n_pages watermark reclaim hash_seed next_epoch opened now_ms retaining drained
  *     counters, reclaimed, peak_pages_used
  *     pages ever taken, and for each: filled generation pins level deadline rank word

@@ -113,6 +113,7 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     get_equal(r, config.n_groups);
     get_equal(r, config.content);
     get_equal(r, config.host_pages);
+    get_equal(r, config.extra_keys);
     for (uint32_t g = 0; g < config.n_groups && !r->failed; g++)
         get_equal(r, old->windows[g]);
     config.n_pages = get_most(r, KVK_MAX_PAGES);
@@ -137,9 +138,9 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
 static void read_counters(reader *r, kvk_cache *c)
 {
     counters *n = &c->counters;
-    uint64_t *const values[] = {&n->preemptions, &n->swapped_out_pages,   &n->swapped_in_pages,
-                                &n->pages_taken, &n->cow_copies,          &n->prefix_queries,
-                                &n->prefix_hits, &n->prefix_page_queries, &n->prefix_page_hits};
+    uint64_t *const values[] = {
+        &n->partial_hits, &n->preemptions,    &n->swapped_out_pages, &n->swapped_in_pages,    &n->pages_taken,
+        &n->cow_copies,   &n->prefix_queries, &n->prefix_hits,       &n->prefix_page_queries, &n->prefix_page_hits};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         *values[i] = get64(r);
     n->peak_sequences = (uint32_t)get64(r);
@@ -312,6 +313,8 @@ static void read_open_sequence(reader *r, kvk_cache *c, sequence *s)
     read_retentions(r, c, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         s->tail[i] = get32(r);
+    if (c->config.extra_keys && !r->failed)
+        get_bytes(r, s->tail + page_tokens(c), sizeof(kvk_key));
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++)
         read_table(r, c, s, g);
     s->is_open = 1;

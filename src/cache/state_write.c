@@ -70,6 +70,7 @@ static void put_config(writer *w, const kvk_cache *c)
     put32(w, c->config.n_groups);
     put32(w, c->config.content);
     put32(w, c->config.host_pages);
+    put32(w, c->config.extra_keys);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         put32(w, c->windows[g]);
     put32(w, c->config.n_pages);
@@ -86,9 +87,10 @@ static void put_config(writer *w, const kvk_cache *c)
 static void put_counters(writer *w, const kvk_cache *c)
 {
     const counters *n = &c->counters;
-    const uint64_t values[] = {n->preemptions,      n->swapped_out_pages, n->swapped_in_pages, n->pages_taken,
-                               n->cow_copies,       n->prefix_queries,    n->prefix_hits,      n->prefix_page_queries,
-                               n->prefix_page_hits, n->peak_sequences,    c->store.reclaimed,  c->store.pool.peak_used};
+    const uint64_t values[] = {n->partial_hits,        n->preemptions,      n->swapped_out_pages, n->swapped_in_pages,
+                               n->pages_taken,         n->cow_copies,       n->prefix_queries,    n->prefix_hits,
+                               n->prefix_page_queries, n->prefix_page_hits, n->peak_sequences,    c->store.reclaimed,
+                               c->store.pool.peak_used};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         put64(w, values[i]);
 }
@@ -186,6 +188,8 @@ static void put_sequence(writer *w, const kvk_cache *c, const sequence *s, const
     put_retentions(w, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         put32(w, s->tail[i]);
+    if (c->config.extra_keys)
+        put_bytes(w, s->tail + page_tokens(c), sizeof(kvk_key));
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, s->tables[g].first);
         put_list(w, s->tables[g].pages, s->tables[g].n);

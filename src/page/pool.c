@@ -41,40 +41,10 @@ int pool_prepare(pool *p, uint32_t n)
     return memory_grow(p->memory, &p->pages, &p->cap, need, sizeof *p->pages);
 }
 
-void pool_cache(pool *p, uint32_t id)
-{
-    p->n_cached++;
-    if (pool_is_pinned(p, id))
-        p->n_pinned++;
-    else
-        p->order->insert(p, id);
-}
-
-void pool_uncache(pool *p, uint32_t id)
-{
-    p->n_cached--;
-    if (pool_is_pinned(p, id))
-        p->n_pinned--;
-    else
-        p->order->remove(p, id);
-}
-
 void pool_take_cached(pool *p, uint32_t id)
 {
     pool_uncache(p, id);
     pool_begin_use(&p->pages[id]);
-}
-
-void pool_ref(pool *p, uint32_t id)
-{
-    page_record *g = &p->pages[id];
-    if (g->refs++ > 0)
-        return;
-    if (g->epoch >= p->oldest_open)
-        list_remove(&p->limbo, pool_links(p), id);
-    else
-        pool_uncache(p, id);
-    p->live_tokens += g->filled;
 }
 
 void pool_set_content(pool *p, uint32_t id, uint32_t content)

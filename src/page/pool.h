@@ -62,9 +62,6 @@ int pool_prepare(pool *p, uint32_t n);
 /* Turns a cached page that lost its content into one used once. */
 void pool_take_cached(pool *p, uint32_t id);
 
-/* One more table entry names it; a cached or limbo page comes back to life. */
-void pool_ref(pool *p, uint32_t id);
-
 /* The content of a page became known, or was lost. One that nobody refers to moves between the free stack and the
  * cached list. */
 void pool_set_content(pool *p, uint32_t id, uint32_t content);
@@ -157,8 +154,23 @@ static inline uint32_t pool_take_free(pool *p)
 }
 
 /* A page that nobody refers to becomes cached, or is cached no more. */
-void pool_cache(pool *p, uint32_t id);
-void pool_uncache(pool *p, uint32_t id);
+static inline void pool_cache(pool *p, uint32_t id)
+{
+    p->n_cached++;
+    if (pool_is_pinned(p, id))
+        p->n_pinned++;
+    else
+        p->order->insert(p, id);
+}
+
+static inline void pool_uncache(pool *p, uint32_t id)
+{
+    p->n_cached--;
+    if (pool_is_pinned(p, id))
+        p->n_pinned--;
+    else
+        p->order->remove(p, id);
+}
 
 /* A page that nobody refers to and no batch reads finds its place. */
 static inline void pool_settle(pool *p, uint32_t id)
@@ -169,6 +181,19 @@ static inline void pool_settle(pool *p, uint32_t id)
         p->stack[p->n_stacked++] = id;
     else
         p->draining--;
+}
+
+/* One more table entry names it; a cached or limbo page comes back to life. */
+static inline void pool_ref(pool *p, uint32_t id)
+{
+    page_record *g = &p->pages[id];
+    if (g->refs++ > 0)
+        return;
+    if (g->epoch >= p->oldest_open)
+        list_remove(&p->limbo, pool_links(p), id);
+    else
+        pool_uncache(p, id);
+    p->live_tokens += g->filled;
 }
 
 /* One table entry less, of a sequence that batch `epoch` read last (0: none did). Returns 1 if nobody refers to the

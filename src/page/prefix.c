@@ -19,7 +19,8 @@ int prefix_open(prefix *p, memory *from, const prefix_config *config)
                   .windows = config->windows,
                   .seed = config->seed,
                   .hash_mask = UINT64_MAX,
-                  .dead = NODE_NONE};
+                  .dead = NODE_NONE,
+                  .roots = LIST_EMPTY};
     map_open(&p->index, from);
     p->scratch = memory_take(from, sizeof(hashed_head) + p->row_bytes);
     return p->scratch ? 0 : KVK_ENOMEM;
@@ -68,15 +69,10 @@ static XXH128_hash_t key_of(const prefix *p, const content *c)
     return key;
 }
 
-static int same_scope(const scope *a, const scope *b)
-{
-    return a->salt.lo == b->salt.lo && a->salt.hi == b->salt.hi && a->adapter == b->adapter;
-}
-
 static int holds(const prefix *p, uint32_t id, const content *c)
 {
     return p->nodes[id].parent == c->parent && !memcmp(prefix_row(p, id), c->row, p->row_bytes) &&
-           (c->parent != NODE_NONE || same_scope(&p->scopes[id], c->scope));
+           (c->parent != NODE_NONE || prefix_same_scope(&p->scopes[id], c->scope));
 }
 
 /* The first node of the chain of nodes with this `lo`. */
@@ -123,8 +119,7 @@ uint32_t prefix_add(prefix *p, const content *c)
     for (uint32_t g = 0; g < p->n_groups; g++)
         p->copies[(size_t)id * p->n_groups + g] = LIST_EMPTY;
     map_set(&p->index, key.low64, id);
-    if (c->parent != NODE_NONE)
-        list_push_tail(&p->nodes[c->parent].children, sibling_links(p), id);
+    list_push_tail(prefix_children(p, c->parent), sibling_links(p), id);
     p->n_live++;
     return id;
 }
@@ -170,8 +165,7 @@ static void bury(prefix *p, uint32_t id)
     while (id != NODE_NONE && !prefix_is_live(p, id)) {
         uint32_t parent = p->nodes[id].parent;
         unchain(p, id);
-        if (parent != NODE_NONE)
-            list_remove(&p->nodes[parent].children, sibling_links(p), id);
+        list_remove(prefix_children(p, parent), sibling_links(p), id);
         p->nodes[id].next = p->dead;
         p->dead = id;
         p->n_live--;

@@ -65,6 +65,7 @@ typedef struct prefix {
     uint32_t node_cap, row_cap, scope_cap, copies_cap, holder_cap;
     uint32_t n_nodes; /* ever made: those beyond were never used */
     uint32_t n_live, dead;
+    list roots; /* nodes without a parent, oldest first */
 } prefix;
 
 /* What a node is asked for by. */
@@ -88,6 +89,17 @@ uint32_t prefix_add(prefix *p, const content *c);
 
 /* A page of a group holds the node from now on; it must hold none. */
 void prefix_hold(prefix *p, uint32_t id, uint32_t group, uint32_t page_id);
+
+static inline int prefix_same_scope(const scope *a, const scope *b)
+{
+    return a->salt.lo == b->salt.lo && a->salt.hi == b->salt.hi && a->adapter == b->adapter;
+}
+
+/* The node's children, oldest first, or those without a parent. */
+static inline list *prefix_children(prefix *p, uint32_t id)
+{
+    return id == NODE_NONE ? &p->roots : &p->nodes[id].children;
+}
 
 /* A sequence goes on from the node, or does so no more. NODE_NONE is ignored. */
 void prefix_pin(prefix *p, uint32_t id);

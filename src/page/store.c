@@ -55,13 +55,6 @@ void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node)
     pool_set_content(&s->pool, page, node);
 }
 
-void store_attach(store *s, uint32_t page)
-{
-    if (s->pool.order->attached)
-        s->pool.order->attached(&s->pool, page);
-    pool_ref(&s->pool, page);
-}
-
 void store_withdraw(store *s, uint32_t page)
 {
     prefix_drop(&s->prefix, s->pool.pages[page].content, page);

@@ -26,7 +26,12 @@ static inline uint32_t store_take(store *s)
 void store_publish(store *s, uint32_t page, uint32_t group, uint32_t node);
 
 /* A prefix hit takes a page into use. */
-void store_attach(store *s, uint32_t page);
+static inline void store_attach(store *s, uint32_t page)
+{
+    if (s->pool.order->attached)
+        s->pool.order->attached(&s->pool, page);
+    pool_ref(&s->pool, page);
+}
 
 /* A page can be found no more. One that nobody refers to becomes free. */
 void store_withdraw(store *s, uint32_t page);
