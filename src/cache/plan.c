@@ -58,7 +58,7 @@ typedef struct cursor {
 
 static void write_entry(const kvk_cache *c, const kvk_batch_entry *e, const kvk_plan *plan, cursor *at)
 {
-    const sequence *s = sequence_find(c, e->seq);
+    const sequence *s = &c->sequences[(uint32_t)e->seq]; /* checked before */
     const table *t = &s->tables[at->group];
     uint32_t end = s->n_tokens + e->n_query, pages = (uint32_t)ceil_div(end, page_tokens(c)) - t->first;
     uint64_t row = (uint64_t)at->group * plan->entries_cap + at->entry;
