@@ -29,7 +29,7 @@ static void draw_text(world *w, random_text *r, uint32_t n_tokens, uint32_t n_ke
 /* Most prompts begin as something that was committed. */
 static void copy_head(world *w, random_text *r)
 {
-    const twin_text *head = &w->twin.pages[world_random(w, w->twin.config.n_pages)].content;
+    const twin_text *head = &w->twin.pages[world_random(w, w->n_pages)].content;
     bool keys = w->twin.config.content == KVK_CONTENT_KEYS;
     uint32_t has = keys ? r->text.n_keys * (uint32_t)sizeof(kvk_key) : r->text.n_tokens * (uint32_t)sizeof(uint32_t);
     memcpy(keys ? (void *)r->keys : (void *)r->tokens, head->bytes, has < head->n_bytes ? has : head->n_bytes);
@@ -51,7 +51,7 @@ void op_attach(world *w)
     kvk_seq handle = world_pick_seq(w);
     for (uint32_t i = 0; i < TWIN_SEQS && !world_one_in(w, 10); i++) {
         const twin_seq *s = &w->twin.seqs[i];
-        if (s->handle && s->n_tokens == 0)
+        if (s->handle && s->n_tokens == 0 && !s->swapped)
             handle = s->handle;
     }
     int rc;
@@ -77,9 +77,9 @@ void op_lookup(world *w)
 /* Mostly what the sequence has computed and not yet named, else what fits, seldom more than that. */
 static uint32_t commit_length(world *w, const twin_seq *s)
 {
-    if (!s)
+    if (!s || s->swapped)
         return world_random(w, 4);
-    uint32_t room = s->n_pages * w->twin.config.page_tokens - s->n_committed;
+    uint32_t room = s->end * w->twin.config.page_tokens - s->n_committed;
     uint32_t due = world_one_in(w, 2) ? s->n_tokens - s->n_committed : room;
     if (world_one_in(w, 8))
         return due + world_random(w, 3);
