@@ -20,6 +20,10 @@ START_TEST(first_lines_are_checked)
         {"\"host_pages\": -1}", "t:1: field host_pages: expected an integer 0 to 2147483647, got -1"},
         {"\"host_pages\": 2147483648}", "t:1: field host_pages: expected an integer 0 to 2147483647, got 2147483648"},
         {"\"reclaim\": \"LRU\"}", "t:1: field reclaim: expected one of lru fifo lfu s3fifo, got \"LRU\""},
+        {"\"extra_keys\": 1}", "t:1: field extra_keys: expected true or false, got 1"},
+        {"\"extra_keys\": true, \"content\": \"none\"}", "t:1: field extra_keys: only where the content is tokens"},
+        {"\"content\": \"keys\", \"partial_reuse\": true}",
+         "t:1: field partial_reuse: only where the content is tokens"},
         {"\"reclaim\": 0}", "t:1: field reclaim: expected one of lru fifo lfu s3fifo, got 0"},
     };
     CHECK_REFUSED("{\"kvkeep_oplog\": 1, \"pages\": 4, ", cases);
@@ -29,6 +33,11 @@ END_TEST
 START_TEST(arguments_are_checked)
 {
     static const refusal cases[] = {
+        {"{\"op\": \"lookup\", \"tokens\": [1], \"extras\": {}}", "t:2: field extras: expected a list, got {}"},
+        {"{\"op\": \"lookup\", \"tokens\": [1], \"extras\": [[0, \"a\"], [0]]}",
+         "t:2: field extras[1]: expected [position, 1 to 32 hexadecimal digits], got [0]"},
+        {"{\"op\": \"lookup\", \"tokens\": [1], \"extras\": [[0, 7]]}",
+         "t:2: field extras[0]: expected [position, 1 to 32 hexadecimal digits], got [0,7]"},
         {"{\"op\": \"pin\", \"n_tokens\": 1}", "t:2: field seq: missing"},
         {"{\"op\": \"unpin\", \"seq\": 1}", "t:2: field n_tokens: missing"},
         {"{\"op\": \"preempt\", \"seq\": 1}", "t:2: field how: missing"},
@@ -200,6 +209,8 @@ static void all_fields(kvk_config *config)
     config->groups = windows;
     config->host_pages = 9;
     config->reclaim = KVK_RECLAIM_S3FIFO;
+    config->partial_reuse = 1;
+    config->extra_keys = 1;
 }
 
 static void first_group_slides(kvk_config *config)
@@ -213,7 +224,8 @@ START_TEST(a_first_line_says_only_what_is_not_the_default)
 {
     start(8, all_fields);
     ck_assert_int_eq(kvk_record_start(cache, sink_write, &recorded), 0);
-    stop_and_check("\"zero_fill\":false,\"windows\":[0,1],\"host_pages\":9,\"reclaim\":\"s3fifo\"}\n");
+    stop_and_check("\"zero_fill\":false,\"windows\":[0,1],\"host_pages\":9,\"reclaim\":\"s3fifo\","
+                   "\"partial_reuse\":true,\"extra_keys\":true}\n");
     start(8, NULL);
     ck_assert_int_eq(kvk_record_start(cache, sink_write, &recorded), 0);
     stop_and_check("{\"kvkeep_oplog\":1,\"page_tokens\":4,\"pages\":8,\"groups\":1,\"watermark\":0,"
@@ -239,6 +251,21 @@ START_TEST(a_hit_without_pages_in_the_first_group_is_recorded)
     ck_assert_int_ge(kvk_seq_close(cache, api_text(0, 8)), 0);
     ck_assert_int_eq(api_attach(api_seq(), 0, 9), 8);
     stop_and_check("\"expect\":{\"result\":8,\"pages\":[2,3]}}");
+}
+END_TEST
+
+START_TEST(extra_keys_are_recorded)
+{
+    const uint32_t tokens[6] = {5, 6, 7, 8, 9, 9};
+    const kvk_extra extras[] = {{.position = 1, .key = {10, 0}}, {.position = 4, .key = {0, 11}}};
+    const kvk_text text = {.n_tokens = 6, .tokens = tokens, .extras = extras, .n_extras = 2};
+    start(8, all_fields);
+    ck_assert_int_eq(kvk_record_start(cache, sink_write, &recorded), 0);
+    kvk_seq seq = api_seq();
+    ck_assert_int_ge(kvk_reserve(cache, seq, 6, KVK_RECLAIM), 0);
+    ck_assert_int_eq(kvk_commit(cache, seq, &text), 1);
+    ck_assert_int_eq(kvk_prefix_attach(cache, api_seq(), &text), 4);
+    stop_and_check("\"tokens\":[[5,5],9],\"extras\":[[1,\"a\"],[4,\"b0000000000000000\"]]");
 }
 END_TEST
 
@@ -273,5 +300,6 @@ int main(void)
     return RUN_TESTS("oplog_pressure", first_lines_are_checked, arguments_are_checked, ranges_are_checked,
                      the_library_judges_values, a_wrong_expectation_shows_what_came, a_list_of_events_is_bounded,
                      a_first_line_says_only_what_is_not_the_default, what_came_before_the_recording_is_recorded,
-                     a_hit_without_pages_in_the_first_group_is_recorded, calls_under_pressure_are_recorded);
+                     a_hit_without_pages_in_the_first_group_is_recorded, extra_keys_are_recorded,
+                     calls_under_pressure_are_recorded);
 }
