@@ -21,6 +21,19 @@ static void put_tokens(recorder *r, const uint32_t *tokens, uint32_t n)
     }
 }
 
+static void put_extras(recorder *r, const kvk_text *text)
+{
+    line_text(r, ",\"extras\":[");
+    for (uint32_t i = 0; i < text->n_extras; i++) {
+        line_text(r, i ? ",[" : "[");
+        line_number(r, text->extras[i].position, 10);
+        line_text(r, ",");
+        line_key(r, text->extras[i].key);
+        line_text(r, "]");
+    }
+    line_text(r, "]");
+}
+
 static void put_content(kvk_cache *c, const kvk_text *text)
 {
     recorder *r = c->recorder;
@@ -28,6 +41,8 @@ static void put_content(kvk_cache *c, const kvk_text *text)
         line_text(r, ",\"tokens\":[");
         put_tokens(r, text->tokens, text->n_tokens);
         line_text(r, "]");
+        if (text->n_extras)
+            put_extras(r, text);
         return;
     }
     line_field(r, "n_tokens", text->n_tokens);
@@ -326,6 +341,10 @@ static void put_header(kvk_cache *c)
         line_field(r, "host_pages", c->config.host_pages);
     if (c->config.reclaim)
         line_word(r, "reclaim", orders[c->config.reclaim]);
+    if (c->config.partial_reuse)
+        line_text(r, ",\"partial_reuse\":true");
+    if (c->config.extra_keys)
+        line_text(r, ",\"extra_keys\":true");
     line_text(r, "}\n");
     if (c->now_ms) /* told before the recording began */
         record_time(c, c->now_ms, 0);

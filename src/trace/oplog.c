@@ -8,6 +8,7 @@ static const size_t item_sizes[N_BUFFERS] = {
     [BUFFER_MOVES] = sizeof(kvk_move),          [BUFFER_BEFORE] = sizeof(uint32_t),
     [BUFFER_AFTER] = sizeof(uint32_t),          [BUFFER_PLAN] = sizeof(int64_t),
     [BUFFER_GROUPS] = sizeof(kvk_group),        [BUFFER_RANGES] = sizeof(kvk_retention),
+    [BUFFER_EXTRAS] = sizeof(kvk_extra),
 };
 
 int oplog_no_memory(oplog_run *run)

@@ -306,6 +306,27 @@ static int read_accepted(oplog_run *run, const rule *arg, json_t *value, void *o
     return 0;
 }
 
+static int read_extras(oplog_run *run, const rule *arg, json_t *value, void *out)
+{
+    kvk_text *text = out;
+    size_t n = json_array_size(value);
+    int rc = check_entries(run, arg, value);
+    kvk_extra *extras = rc == 0 ? oplog_buffer(run, BUFFER_EXTRAS, n) : NULL;
+    if (!extras)
+        return rc < 0 ? rc : TRACE_FAILED;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = json_array_get(value, i);
+        const json_t *position = json_array_get(item, 0), *key = json_array_get(item, 1);
+        extras[i] = (kvk_extra){0};
+        if (json_array_size(item) != 2 || !is_integer(position, 0, UINT32_MAX) || !parse_key(key, 32, &extras[i].key))
+            return wrong_item(run, arg, value, i, "[position, 1 to 32 hexadecimal digits]");
+        extras[i].position = (uint32_t)json_integer_value(position);
+    }
+    text->extras = extras;
+    text->n_extras = (uint32_t)n;
+    return 0;
+}
+
 static bool parse_range(const json_t *item, kvk_retention *out)
 {
     const json_t *begin = json_object_get(item, "begin"), *end = json_object_get(item, "end");
@@ -363,6 +384,8 @@ static const rule args[N_ARGS] = {
     [ARG_WINDOWS] = {"windows", read_windows, IN_CONFIG(groups), 0, 0, NULL, false, 0},
     [ARG_HOST_PAGES] = {"host_pages", read_u32, IN_CONFIG(host_pages), 0, KVK_MAX_PAGES, NULL, false, 0},
     [ARG_RECLAIM] = {"reclaim", read_word, IN_CONFIG(reclaim), 0, 0, reclaims, false, 0},
+    [ARG_PARTIAL_REUSE] = {"partial_reuse", read_bool, IN_CONFIG(partial_reuse), 0, 0, NULL, false, 0},
+    [ARG_EXTRA_KEYS] = {"extra_keys", read_bool, IN_CONFIG(extra_keys), 0, 0, NULL, false, 0},
     [ARG_SEQ] = {"seq", read_id, IN_CALL(seq), 0, INT64_MAX, NULL, true, 0},
     [ARG_NEW_SEQ] = {"seq", read_new_seq, IN_CALL(seq), 1, INT64_MAX, NULL, true, 0},
     [ARG_CHILD] = {"child", read_new_seq, IN_CALL(child), 1, INT64_MAX, NULL, true, 0},
@@ -377,6 +400,7 @@ static const rule args[N_ARGS] = {
     [ARG_TEXT_TOKENS] = {"tokens", read_tokens, IN_CALL(text), 0, 0, NULL, true, WITH_TOKENS},
     [ARG_TEXT_N] = {"n_tokens", read_u32, IN_CALL(text.n_tokens), 0, UINT32_MAX, NULL, true, WITH_KEYS | WITH_NONE},
     [ARG_TEXT_KEYS] = {"keys", read_keys, IN_CALL(text), 0, 0, NULL, true, WITH_KEYS},
+    [ARG_TEXT_EXTRAS] = {"extras", read_extras, IN_CALL(text), 0, 0, NULL, false, WITH_TOKENS},
     [ARG_BATCH] = {"batch", read_id, IN_CALL(batch), 0, INT64_MAX, NULL, true, 0},
     [ARG_NEW_BATCH] = {"batch", read_new_batch, IN_CALL(batch), 1, INT64_MAX, NULL, true, 0},
     [ARG_ENTRIES] = {"entries", read_entries, IN_CALL(n_entries), 0, 0, NULL, true, 0},
@@ -432,17 +456,26 @@ static int read_args(oplog_run *run, json_t *line, uint64_t set, void *into)
     return check_missing(run, set, seen);
 }
 
+/* What one field says about another, whichever comes first. */
+static int check_header(oplog_run *run)
+{
+    const kvk_config *g = &run->config;
+    if (g->watermark > g->n_pages)
+        return trace_bad_input(run->error, lines_place(&run->lines, "watermark"), "more than the %u pages", g->n_pages);
+    if (g->groups && run->n_windows != g->n_groups)
+        return trace_bad_input(run->error, lines_place(&run->lines, "windows"), "%zu numbers for %u groups",
+                               run->n_windows, g->n_groups);
+    if (g->content != KVK_CONTENT_TOKENS && (g->partial_reuse || g->extra_keys))
+        return trace_bad_input(run->error, lines_place(&run->lines, g->partial_reuse ? "partial_reuse" : "extra_keys"),
+                               "only where the content is tokens");
+    return 0;
+}
+
 int oplog_read_header(oplog_run *run, json_t *line)
 {
     kvk_config_init(&run->config);
     int rc = read_args(run, line, ARGS_HEADER, &run->config);
-    if (rc == 0 && run->config.watermark > run->config.n_pages)
-        return trace_bad_input(run->error, lines_place(&run->lines, "watermark"), "more than the %u pages",
-                               run->config.n_pages);
-    if (rc == 0 && run->config.groups && run->n_windows != run->config.n_groups)
-        return trace_bad_input(run->error, lines_place(&run->lines, "windows"), "%zu numbers for %u groups",
-                               run->n_windows, run->config.n_groups);
-    return rc;
+    return rc < 0 ? rc : check_header(run);
 }
 
 int oplog_read_call(oplog_run *run, json_t *line, uint64_t set)

@@ -54,6 +54,7 @@ enum {
     BUFFER_MOVES,
     BUFFER_GROUPS,
     BUFFER_RANGES,
+    BUFFER_EXTRAS,
     BUFFER_BEFORE, /* the tables of a sequence before a call */
     BUFFER_AFTER,
     BUFFER_PLAN,
@@ -118,6 +119,8 @@ enum {
     ARG_WINDOWS,
     ARG_HOST_PAGES,
     ARG_RECLAIM,
+    ARG_PARTIAL_REUSE,
+    ARG_EXTRA_KEYS,
     ARG_SEQ,
     ARG_NEW_SEQ,
     ARG_CHILD,
@@ -132,6 +135,7 @@ enum {
     ARG_TEXT_TOKENS,
     ARG_TEXT_N,
     ARG_TEXT_KEYS,
+    ARG_TEXT_EXTRAS,
     ARG_BATCH,
     ARG_NEW_BATCH,
     ARG_ENTRIES,
@@ -152,9 +156,9 @@ enum {
 #define ARGS_HEADER                                                                                                    \
     (ARG_BIT(ARG_NOTE) | ARG_BIT(ARG_VERSION) | ARG_BIT(ARG_PAGES) | ARG_BIT(ARG_PAGE_TOKENS) | ARG_BIT(ARG_GROUPS) |  \
      ARG_BIT(ARG_WATERMARK) | ARG_BIT(ARG_CONTENT) | ARG_BIT(ARG_ZERO_FILL) | ARG_BIT(ARG_WINDOWS) |                   \
-     ARG_BIT(ARG_HOST_PAGES) | ARG_BIT(ARG_RECLAIM))
+     ARG_BIT(ARG_HOST_PAGES) | ARG_BIT(ARG_RECLAIM) | ARG_BIT(ARG_PARTIAL_REUSE) | ARG_BIT(ARG_EXTRA_KEYS))
 #define ARGS_CALL (ARG_BIT(ARG_NOTE) | ARG_BIT(ARG_OP) | ARG_BIT(ARG_EXPECT)) /* of every call */
-#define ARGS_TEXT (ARG_BIT(ARG_TEXT_TOKENS) | ARG_BIT(ARG_TEXT_N) | ARG_BIT(ARG_TEXT_KEYS))
+#define ARGS_TEXT (ARG_BIT(ARG_TEXT_TOKENS) | ARG_BIT(ARG_TEXT_N) | ARG_BIT(ARG_TEXT_KEYS) | ARG_BIT(ARG_TEXT_EXTRAS))
 
 /* Reads the first line into run->config. */
 int oplog_read_header(oplog_run *run, json_t *line);

@@ -49,6 +49,15 @@ void oplog_text_ends(const char *text, int code, const char *line)
     ck_assert_str_eq(error.text, line);
 }
 
+void oplog_text_refused(const char *head, const refusal *cases, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", head, cases[i].text);
+        oplog_text_ends(text, TRACE_BAD_INPUT, cases[i].line);
+    }
+}
+
 sink oplog_text_record(const char *text)
 {
     sink recorded = {0};

@@ -21,6 +21,15 @@ int oplog_text_run(const char *text, const oplog_options *options, oplog_summary
 /* Asserts that the replay ends with this code and this line. */
 void oplog_text_ends(const char *text, int code, const char *line);
 
+/* A log that is wrong, and the line that says so. */
+typedef struct refusal {
+    const char *text, *line;
+} refusal;
+
+/* Asserts that each of these, after the lines `head`, is refused so. */
+void oplog_text_refused(const char *head, const refusal *cases, size_t n);
+#define CHECK_REFUSED(head, cases) oplog_text_refused(head, cases, sizeof(cases) / sizeof(cases)[0])
+
 /* Asserts that a log is replayed well, with an audit after each call, and gives what was recorded meanwhile. */
 sink oplog_text_record(const char *text);
 

@@ -8,20 +8,6 @@
 #define HEAD "{\"kvkeep_oplog\": 1, \"pages\": 4, \"page_tokens\": 4}\n"
 #define OPEN "{\"op\": \"open\", \"seq\": 1}\n"
 
-typedef struct refusal {
-    const char *text, *line;
-} refusal;
-
-static void check_refused(const char *head, const refusal *cases, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s", head, cases[i].text);
-        oplog_text_ends(text, TRACE_BAD_INPUT, cases[i].line);
-    }
-}
-#define CHECK_REFUSED(head, cases) check_refused(head, cases, sizeof(cases) / sizeof(cases)[0])
-
 START_TEST(a_first_line_is_required_and_checked)
 {
     static const refusal cases[] = {
