@@ -116,7 +116,7 @@ static void put_pages(writer *w, kvk_cache *c, uint64_t *ranks)
         put32(w, pool_level(p, id));
         put64(w, deadline_of(c, id));
         put64(w, ranks[id]);
-        put64(w, p->order->word ? p->order->word(p, id) : 0);
+        put64(w, p->order->word && p->pages[id].content != CONTENT_NONE ? p->order->word(p, id) : 0); /* else unset */
     }
 }
 

@@ -166,5 +166,5 @@ void op_resize(world *w)
 void op_listen(world *w)
 {
     world_say(w, "set_events");
-    world_listen(w, world_one_in(w, 2));
+    world_listen(w, w->cache, world_one_in(w, 2));
 }

@@ -34,6 +34,7 @@ typedef struct {
     uint64_t adapter;
     uint32_t n_bytes;
     unsigned char bytes[TWIN_TOKENS * sizeof(uint32_t)];
+    unsigned char extras[TWIN_TOKENS]; /* the extra key at each token: its `lo`; 0: there is none */
 } twin_text;
 
 typedef struct {
@@ -143,6 +144,9 @@ int twin_lookup(const twin *t, const kvk_seq_params *params, const kvk_text *pro
 int twin_commit(twin *t, kvk_seq handle, const kvk_text *text);
 int twin_reset(twin *t, uint32_t *in_use);
 
+/* The state was saved and loaded: what is not part of it is as in the beginning. */
+void twin_reload(twin *t);
+
 /* Room. */
 int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
@@ -178,6 +182,13 @@ uint32_t twin_take(twin *t, uint32_t group);       /* for tokens to be computed 
 uint32_t twin_take_as_is(twin *t, uint32_t group); /* for what is moved there: neither counted nor zeroed */
 void twin_count_used(twin *t);
 void twin_share(twin *t, uint32_t page);
+bool twin_is_quiet(const twin *t);
+uint32_t twin_host_used(const twin *t);
+void twin_forget_beyond(twin *t);
+uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32_t group);
+uint64_t twin_next_child(const twin *t, const twin_text *head, uint64_t after, twin_text *out);
+int twin_check_text(const twin *t, const kvk_text *text);
+void twin_copy_tokens(twin_text *to, const twin_text *from, uint32_t first, uint32_t n);
 bool twin_is_shared(const twin *t, const twin_page *page);
 bool twin_release(twin *t, uint32_t page, uint64_t last_batch);
 int twin_leave_limbo(twin *t);
@@ -190,6 +201,10 @@ void twin_queue_move(twin *t, kvk_move move);
 /* Content, for the other parts of the twin. */
 uint32_t twin_unit(const twin *t);
 bool twin_starts_with(const twin_text *text, const twin_text *head);
+uint32_t twin_full_bytes(const twin *t, const twin_seq *s); /* of the pages that the sequence goes on from */
+uint64_t twin_known_since(const twin *t, const twin_text *content, uint32_t n_bytes);
+uint32_t twin_attach_head(twin *t, twin_seq *s, const kvk_text *prompt);
+void twin_hold(twin *t, uint32_t page);
 bool twin_is_known(const twin *t, const twin_text *content);
 bool twin_is_continued(const twin *t, const twin_text *content);
 void twin_name_page(twin *t, const twin_seq *s, uint32_t group, uint32_t entry);

@@ -219,6 +219,16 @@ static uint32_t count_in_flight(const twin *t)
     return n;
 }
 
+bool twin_is_quiet(const twin *t)
+{
+    return count_in_flight(t) == 0 && t->n_moves == 0 && twin_draining(t) == 0;
+}
+
+uint32_t twin_host_used(const twin *t)
+{
+    return t->n_host_touched - t->host_given.n;
+}
+
 /* Those of the pool that are in a state, and how many tokens they hold; those that are pinned alone if so asked. */
 static uint32_t count_pages(const twin *t, enum kvk_page_state state, bool pinned, uint64_t *n_tokens)
 {
@@ -245,7 +255,7 @@ void twin_stats(const twin *t, kvk_stats *out)
     out->pages_pinned = count_pages(t, KVK_PAGE_CACHED, true, &any);
     out->pages_used = count_pages(t, KVK_PAGE_USED, false, &out->live_tokens);
     out->pages_free = out->n_pages - out->pages_used - out->pages_cached - out->pages_limbo;
-    out->host_pages_used = t->n_host_touched - t->host_given.n;
+    out->host_pages_used = twin_host_used(t);
     out->batches_in_flight = count_in_flight(t);
     out->moves_waiting = t->n_moves;
     out->usage_pages = (double)out->pages_used / out->n_pages;

@@ -250,19 +250,30 @@ int twin_leave_limbo(twin *t)
 }
 
 /* One reference more to a page that can be found. */
-void twin_share(twin *t, uint32_t id)
+void twin_hold(twin *t, uint32_t id)
 {
     twin_page *page = &t->pages[id];
     if (page->refs++ == 0) {
         remove_page(page->state == KVK_PAGE_LIMBO ? &t->limbo : &t->cached, id);
         page->state = KVK_PAGE_USED;
-        twin_count_used(t);
     }
+}
+
+void twin_share(twin *t, uint32_t id)
+{
+    twin_hold(t, id);
+    twin_count_used(t);
+}
+
+void twin_forget_beyond(twin *t)
+{
+    for (; t->n_touched > t->config.n_pages; t->n_touched--)
+        t->pages[t->n_touched - 1] = (twin_page){.level = KVK_RETAIN_DEFAULT, .deadline = TWIN_NEVER};
 }
 
 int twin_reset(twin *t, uint32_t *in_use)
 {
-    *in_use = count_state(t, KVK_PAGE_USED) + t->limbo.n;
+    *in_use = count_state(t, KVK_PAGE_USED) + t->limbo.n + twin_host_used(t);
     for (uint32_t i = 0; i < t->cached.n; i++)
         *in_use += t->pages[t->cached.ids[i]].pins > 0;
     if (*in_use)

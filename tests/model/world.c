@@ -38,8 +38,8 @@ static _Noreturn void give_up(const world *w)
     printf("  at op %llu, seed %llu: %s\n", (unsigned long long)w->n_ops, (unsigned long long)w->seed, w->what);
     printf("  page_tokens %u, pages %u, groups %u, watermark %u, content %u, zero_fill %u, reclaim %u, letters %u\n",
            c->page_tokens, c->n_pages, c->n_groups, c->watermark, c->content, c->zero_fill, c->reclaim, w->n_letters);
-    printf("  windows %u %u %u, host pages %u\n", w->twin.windows[0], w->twin.windows[1], w->twin.windows[2],
-           c->host_pages);
+    printf("  windows %u %u %u, host pages %u, partial reuse %u, extra keys %u\n", w->twin.windows[0],
+           w->twin.windows[1], w->twin.windows[2], c->host_pages, c->partial_reuse, c->extra_keys);
     exit(1);
 }
 
@@ -109,6 +109,8 @@ static kvk_config random_config(world *w, const kvk_group *groups)
     c.content = world_one_in(w, 8) ? KVK_CONTENT_NONE : KVK_CONTENT_TOKENS + world_random(w, 2);
     c.zero_fill = world_one_in(w, 3);
     c.reclaim = world_one_in(w, 2) ? KVK_RECLAIM_LRU : world_random(w, 4);
+    c.partial_reuse = c.content == KVK_CONTENT_TOKENS && world_one_in(w, 3);
+    c.extra_keys = c.content == KVK_CONTENT_TOKENS && world_one_in(w, 3);
     c.host_pages = world_one_in(w, 4) ? 0 : world_random(w, TWIN_HOST_PAGES + 1);
     c.groups = world_one_in(w, 3) ? NULL : groups;
     c.hash_seed = next_random(&w->random);
@@ -142,9 +144,8 @@ void world_open(world *w)
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
     memset(w->stale_batches, 0, sizeof w->stale_batches);
     world_say(w, "cache_open");
-    kvk_group groups[TWIN_GROUPS];
-    draw_windows(w, groups);
-    kvk_config config = random_config(w, groups);
+    draw_windows(w, w->groups);
+    kvk_config config = w->config = random_config(w, w->groups);
     twin_init(&w->twin, &config);
     w->n_pages = config.n_pages;
     w->n_events = w->n_keys = 0;
@@ -155,7 +156,7 @@ void world_open(world *w)
     world_expect(w, "kvk_cache_open", 0, rc);
     if (config.reclaim != KVK_RECLAIM_S3FIFO && world_one_in(w, 3)) /* that one tells contents by their key alone */
         world_collide(w->cache, world_random(w, 4));
-    world_listen(w, world_one_in(w, 2));
+    world_listen(w, w->cache, world_one_in(w, 2));
     w->recorded = world_one_in(w, 8);
     if (w->recorded)
         start_recording(w);
@@ -232,6 +233,7 @@ static void compare_totals(world *w, const kvk_stats *want, const kvk_stats *got
     world_expect(w, "prefix_queries", (int64_t)want->prefix_queries, (int64_t)got->prefix_queries);
     world_expect(w, "prefix_hits", (int64_t)want->prefix_hits, (int64_t)got->prefix_hits);
     world_expect(w, "prefix_page_queries", (int64_t)want->prefix_page_queries, (int64_t)got->prefix_page_queries);
+    world_expect(w, "partial_hits", (int64_t)want->partial_hits, (int64_t)got->partial_hits);
     world_expect(w, "preemptions", (int64_t)want->preemptions, (int64_t)got->preemptions);
     world_expect(w, "swapped_out_pages", (int64_t)want->swapped_out_pages, (int64_t)got->swapped_out_pages);
     world_expect(w, "swapped_in_pages", (int64_t)want->swapped_in_pages, (int64_t)got->swapped_in_pages);

@@ -27,6 +27,9 @@ typedef struct {
 
 typedef struct {
     kvk_cache *cache;
+    kvk_cache *loading; /* another one, while it is loaded */
+    kvk_config config;  /* it was opened with */
+    kvk_group groups[TWIN_GROUPS];
     twin twin;
     world_memory memory;
     kvk_allocator allocator;
@@ -81,7 +84,7 @@ kvk_batch world_pick_batch(world *w);
 twin_seq *world_pick_open(world *w);
 
 /* Events: takes them in, and compares them with those that the twin expects. */
-void world_listen(world *w, bool on);
+void world_listen(world *w, kvk_cache *cache, bool on);
 void world_compare_events(world *w);
 
 /* Operations. */
@@ -108,6 +111,7 @@ void op_retain(world *w);
 void op_set_time(world *w);
 void op_resize(world *w);
 void op_listen(world *w);
+void op_reload(world *w);
 void op_bad_arguments(world *w);
 
 #endif

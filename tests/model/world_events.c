@@ -6,40 +6,41 @@
 /* Any call from inside the callback is refused, and nothing is lost by it. */
 static void call_back(world *w)
 {
+    kvk_cache *cache = w->loading ? w->loading : w->cache;
     kvk_stats stats = {.size = sizeof stats};
     const kvk_text text = {.n_tokens = 1};
     kvk_seq seq = world_pick_seq(w);
     int rc = KVK_EREENTRY;
     switch (world_random(w, 10)) {
     case 0:
-        rc = kvk_seq_open(w->cache, NULL, &seq);
+        rc = kvk_seq_open(cache, NULL, &seq);
         break;
     case 1:
-        rc = kvk_seq_close(w->cache, seq);
+        rc = kvk_seq_close(cache, seq);
         break;
     case 2:
-        rc = kvk_reserve(w->cache, seq, 1, KVK_RECLAIM);
+        rc = kvk_reserve(cache, seq, 1, KVK_RECLAIM);
         break;
     case 3:
-        rc = kvk_commit(w->cache, seq, &text);
+        rc = kvk_commit(cache, seq, &text);
         break;
     case 4:
-        rc = kvk_preempt(w->cache, seq, KVK_PREEMPT_RECOMPUTE);
+        rc = kvk_preempt(cache, seq, KVK_PREEMPT_RECOMPUTE);
         break;
     case 5:
-        rc = kvk_resize(w->cache, 1, 1);
+        rc = kvk_resize(cache, 1, 1);
         break;
     case 6:
-        rc = kvk_stats_get(w->cache, &stats);
+        rc = kvk_stats_get(cache, &stats);
         break;
     case 7:
-        rc = kvk_audit(w->cache, NULL, NULL);
+        rc = kvk_audit(cache, NULL, NULL);
         break;
     case 8:
-        rc = kvk_set_events(w->cache, NULL, NULL);
+        rc = kvk_set_events(cache, NULL, NULL);
         break;
     default:
-        kvk_cache_close(w->cache); /* does nothing */
+        kvk_cache_close(cache); /* does nothing */
     }
     world_expect(w, "a call from inside a callback", KVK_EREENTRY, rc);
 }
@@ -61,9 +62,9 @@ static void take_event(void *ctx, const kvk_event *event)
         call_back(w);
 }
 
-void world_listen(world *w, bool on)
+void world_listen(world *w, kvk_cache *cache, bool on)
 {
-    world_expect(w, "kvk_set_events", 0, kvk_set_events(w->cache, on ? take_event : NULL, w));
+    world_expect(w, "kvk_set_events", 0, kvk_set_events(cache, on ? take_event : NULL, w));
     w->twin.listening = on;
 }
 
