@@ -270,11 +270,12 @@ typedef struct kvk_retention {
     uint32_t begin, end; /* tokens begin .. end-1; end UINT32_MAX: to the end of the sequence */
     uint32_t priority;   /* 0 .. 100 */
     uint32_t reserved;
-    uint64_t duration_ms; /* after its release the page falls back to the default; 0: never */
+    uint64_t duration_ms; /* after its release the page falls back to the default, as if released then; 0: never */
 } kvk_retention;
 
-/* Sets the ranges of a sequence (copied; at most 16; n 0: none); they take effect when its pages are released, so the
- * last sequence to release a page decides. KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM. */
+/* Sets the ranges of a sequence (copied; at most KVK_MAX_RETENTIONS; n 0: none). They take effect when it releases its
+ * pages; a release by a sequence without a range for a page leaves the page's priority as it is. Content that becomes
+ * findable anew begins at the default. KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ESTATE while it is swapped. */
 KVK_API int kvk_retain(kvk_cache *cache, kvk_seq seq, const kvk_retention *ranges, uint32_t n);
 
 /* Tells the time, for durations; it must not go back. Starts at 0. KVK_EINVAL. */

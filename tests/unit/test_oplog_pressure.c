@@ -88,6 +88,8 @@ END_TEST
 #define RANGE "{\"begin\": 0, \"end\": 4, \"priority\": 1}"
 #define FOUR_RANGES RANGE ", " RANGE ", " RANGE ", " RANGE
 
+#define SWAP_OUT "{\"op\": \"preempt\", \"seq\": 1, \"how\": \"swap\"}\n"
+
 START_TEST(the_library_judges_values)
 {
     static const char *const lines[] = {
@@ -99,8 +101,7 @@ START_TEST(the_library_judges_values)
         RETAIN "[]}\n",
         "{\"op\": \"resize\", \"pages\": 0, \"expect\": {\"error\": \"KVK_EINVAL\"}}\n",
         "{\"op\": \"pin\", \"seq\": 7, \"n_tokens\": 0, \"expect\": {\"error\": \"KVK_ESTALE\"}}\n",
-        "{\"op\": \"preempt\", \"seq\": 1, \"how\": \"swap\"}\n"
-        "{\"op\": \"swap_in\", \"seq\": 1, \"expect\": {\"result\": 0, \"pages\": []}}\n",
+        SWAP_OUT "{\"op\": \"swap_in\", \"seq\": 1, \"expect\": {\"result\": 0, \"pages\": []}}\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         char text[2048];
