@@ -313,7 +313,7 @@ static void read_open_sequence(reader *r, kvk_cache *c, sequence *s)
     read_retentions(r, c, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         s->tail[i] = get32(r);
-    if (c->config.extra_keys && !r->failed)
+    if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0 && !r->failed)
         get_bytes(r, s->tail + page_tokens(c), sizeof(kvk_key));
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++)
         read_table(r, c, s, g);

@@ -116,7 +116,7 @@ static void put_pages(writer *w, kvk_cache *c, uint64_t *ranks)
         put32(w, pool_level(p, id));
         put64(w, deadline_of(c, id));
         put64(w, ranks[id]);
-        put64(w, p->order->word ? p->order->word(p, id) : 0);
+        put64(w, p->order->word && p->pages[id].content != CONTENT_NONE ? p->order->word(p, id) : 0); /* else unset */
     }
 }
 
@@ -151,14 +151,11 @@ static void put_contents(writer *w, const kvk_cache *c, uint32_t *numbers)
     const prefix *x = &c->store.prefix;
     uint32_t n = 0;
     put32(w, x->n_live);
-    for (uint32_t root = 0; root < x->n_nodes; root++) {
-        if (!prefix_is_live(x, root) || x->nodes[root].parent != NODE_NONE)
-            continue;
+    for (uint32_t root = x->roots.head; root != NODE_NONE; root = x->nodes[root].sibling.next)
         for (uint32_t node = root; node != NODE_NONE; node = next_below(x, node)) {
             numbers[node] = n++;
             put_node(w, c, node, numbers);
         }
-    }
 }
 
 static void put_retentions(writer *w, const sequence *s)
@@ -188,7 +185,7 @@ static void put_sequence(writer *w, const kvk_cache *c, const sequence *s, const
     put_retentions(w, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         put32(w, s->tail[i]);
-    if (c->config.extra_keys)
+    if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0)
         put_bytes(w, s->tail + page_tokens(c), sizeof(kvk_key));
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, s->tables[g].first);

@@ -5,13 +5,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 4 };
+enum { DEFAULT_PAGE_TOKENS = 16, N_MODES = 5 };
 
 static const replay_ops *const modes[N_MODES] = {
-    [REPLAY_PREFIX] = &replay_prefix,
-    [REPLAY_TIMED] = &replay_timed,
-    [REPLAY_LENGTHS] = &replay_lengths,
-    [REPLAY_TURNS] = &replay_turns,
+    [REPLAY_PREFIX] = &replay_prefix, [REPLAY_TIMED] = &replay_timed, [REPLAY_LENGTHS] = &replay_lengths,
+    [REPLAY_TURNS] = &replay_turns,   [REPLAY_FLAT] = &replay_flat,
 };
 
 replay_mode replay_default_mode(const trace *t)
@@ -34,7 +32,30 @@ int replay_mode_named(const char *name, replay_mode *out, trace_error *error)
             return 0;
         }
     return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"},
-                           "'%.32s' is none of prefix, timed, lengths, multi-turn", name);
+                           "'%.32s' is none of prefix, timed, lengths, multi-turn, flat", name);
+}
+
+static const char *const reclaims[REPLAY_RECLAIMS] = {
+    [KVK_RECLAIM_LRU] = "lru",
+    [KVK_RECLAIM_FIFO] = "fifo",
+    [KVK_RECLAIM_LFU] = "lfu",
+    [KVK_RECLAIM_S3FIFO] = "s3fifo",
+};
+
+const char *replay_reclaim_name(kvk_reclaim reclaim)
+{
+    return reclaims[reclaim];
+}
+
+int replay_reclaim_named(const char *name, kvk_reclaim *out, trace_error *error)
+{
+    for (int i = 0; i < REPLAY_RECLAIMS; i++)
+        if (strcmp(reclaims[i], name) == 0) {
+            *out = (kvk_reclaim)i;
+            return 0;
+        }
+    return trace_bad_input(error, (trace_place){"kvkeep", 0, "reclaim"}, "'%.32s' is none of lru, fifo, lfu, s3fifo",
+                           name);
 }
 
 static double now_s(void)
@@ -52,6 +73,27 @@ static uint32_t page_tokens(const replay_run *run)
     return block ? block : DEFAULT_PAGE_TOKENS;
 }
 
+static uint32_t host_pages(const replay_options *o)
+{
+    if (o->preempt != KVK_PREEMPT_SWAP)
+        return 0;
+    return o->host_pages || o->n_pages == REPLAY_UNLIMITED ? o->host_pages : o->n_pages;
+}
+
+/* Who does not wait for pages needs none beside. */
+static int find_watermark(replay_run *run)
+{
+    const replay_options *o = run->options;
+    bool waits = o->mode == REPLAY_TIMED || o->mode == REPLAY_TURNS;
+    double share = o->n_pages == REPLAY_UNLIMITED ? 0 : o->watermark * o->n_pages;
+    double pages = !waits ? 0 : o->watermark_is_share ? share : o->watermark;
+    if (!(pages >= 0 && pages < o->n_pages))
+        return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, "watermark"},
+                               "leaves nothing of %u pages", o->n_pages);
+    run->result->watermark = (uint32_t)pages;
+    return 0;
+}
+
 static int open_cache(replay_run *run, kvk_content content)
 {
     kvk_config config;
@@ -59,6 +101,9 @@ static int open_cache(replay_run *run, kvk_content content)
     config.page_tokens = run->result->page_tokens;
     config.n_pages = run->result->n_pages;
     config.content = content;
+    config.reclaim = run->options->reclaim;
+    config.watermark = run->result->watermark;
+    config.host_pages = host_pages(run->options);
     config.memory_limit = run->options->memory_limit;
     int rc = kvk_cache_open(&config, &run->cache);
     if (rc == 0 && run->options->record)
@@ -127,17 +172,19 @@ static int run_mode(replay_run *run, const replay_ops *mode)
 static int check_options(replay_run *run)
 {
     const replay_options *o = run->options;
-    if (o->mode == REPLAY_PREFIX || (!o->belady && !o->on_page))
+    if (o->mode == REPLAY_PREFIX || o->mode == REPLAY_FLAT || (!o->belady && !o->on_page))
         return 0;
     return trace_bad_input(run->error,
                            (trace_place){trace_where(run->trace, NULL).file, 0, o->belady ? "belady" : "libcachesim"},
-                           "goes with mode prefix only");
+                           "goes with mode prefix or flat only");
 }
 
 static int run_opened(replay_run *run, const replay_ops *mode)
 {
     kvk_content content = KVK_CONTENT_NONE;
     int rc = check_options(run);
+    if (rc == 0)
+        rc = find_watermark(run);
     if (rc == 0)
         rc = mode->content(run, &content);
     if (rc < 0)

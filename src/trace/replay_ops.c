@@ -49,24 +49,55 @@ int run_close(replay_run *run, kvk_seq seq)
     return checked(run, "kvk_seq_close", kvk_seq_close(run->cache, seq));
 }
 
-static int reserve(replay_run *run, kvk_seq seq, uint32_t n_tokens)
+int run_commit(replay_run *run, kvk_seq seq, const kvk_text *text)
 {
-    int rc = kvk_reserve(run->cache, seq, n_tokens, KVK_RECLAIM);
-    if (rc == KVK_ENEVER || rc == KVK_ENOPAGE)
-        return trace_failed(run->error, trace_where(run->trace, NULL),
-                            "needs more pages than the pool's %u: %u tokens more", run->result->n_pages, n_tokens);
-    return checked(run, "kvk_reserve", rc);
+    return checked(run, "kvk_commit", kvk_commit(run->cache, seq, text));
+}
+
+int run_truncate(replay_run *run, kvk_seq seq)
+{
+    return checked(run, "kvk_truncate", kvk_truncate(run->cache, seq, 0));
+}
+
+static int checked_but_for_pages(replay_run *run, const char *call, int rc)
+{
+    return rc == KVK_ENOPAGE ? rc : checked(run, call, rc);
+}
+
+int run_reserve(replay_run *run, kvk_seq seq, uint32_t n_tokens, kvk_effort effort)
+{
+    int rc = kvk_reserve(run->cache, seq, n_tokens, effort);
+    return checked_but_for_pages(run, "kvk_reserve", rc);
+}
+
+int run_preempt(replay_run *run, kvk_seq seq, kvk_preempt_how how)
+{
+    return checked_but_for_pages(run, "kvk_preempt", kvk_preempt(run->cache, seq, how));
+}
+
+int run_swap_in(replay_run *run, kvk_seq seq)
+{
+    return checked_but_for_pages(run, "kvk_swap_in", kvk_swap_in(run->cache, seq, KVK_FREE_ONLY));
 }
 
 int run_extend(replay_run *run, kvk_seq seq, const kvk_text *text)
 {
     if (text->n_tokens == 0)
         return 0;
-    int pages = reserve(run, seq, text->n_tokens);
-    if (pages < 0)
-        return pages;
-    int rc = checked(run, "kvk_commit", kvk_commit(run->cache, seq, text));
+    int pages = kvk_reserve(run->cache, seq, text->n_tokens, KVK_RECLAIM);
+    if (pages == KVK_ENEVER || pages == KVK_ENOPAGE)
+        return trace_failed(run->error, trace_where(run->trace, NULL),
+                            "needs more pages than the pool's %u: %u tokens more", run->result->n_pages,
+                            text->n_tokens);
+    if (checked(run, "kvk_reserve", pages) < 0)
+        return TRACE_FAILED;
+    int rc = run_commit(run, seq, text);
     return rc < 0 ? rc : pages;
+}
+
+int run_stuck(replay_run *run)
+{
+    return trace_failed(run->error, trace_where(run->trace, NULL), "requests wait that nothing can let in");
 }
 
 int run_out_of_memory(replay_run *run)
@@ -77,14 +108,6 @@ int run_out_of_memory(replay_run *run)
 int run_clock_overflow(replay_run *run)
 {
     return trace_bad_input(run->error, trace_where(run->trace, NULL), "the time passes 2^64 microseconds");
-}
-
-int run_needs_unlimited(replay_run *run)
-{
-    if (run->result->n_pages == REPLAY_UNLIMITED)
-        return 0;
-    return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, "pages"},
-                           "finite pools in %s mode are not supported yet", replay_mode_name(run->options->mode));
 }
 
 int run_needs_fitting_pages(replay_run *run)

@@ -1,4 +1,6 @@
-/* Prompts one after the other: each takes what the prefix cache has of it, computes the rest, and ends. */
+/* Prompts one after the other: each takes what the prefix cache has of it, computes the rest, and ends. Or, in flat
+ * mode, each page of a prompt does so by itself. */
+#include "trace/prompts.h"
 #include "trace/replay_run.h"
 
 #include "base/checked.h"
@@ -11,13 +13,6 @@ typedef struct prefix_state {
     distinct distinct;
     belady belady; /* if it was asked for */
 } prefix_state;
-
-/* What one prompt is to the cache: what it looks for, what it then holds, and what each page names. */
-typedef struct prompt {
-    kvk_text wanted;   /* passed to attach */
-    uint32_t n_tokens; /* held at the end */
-    uint32_t n_pages;  /* that can be found */
-} prompt;
 
 static int content(replay_run *run, kvk_content *out)
 {
@@ -34,56 +29,6 @@ static int content(replay_run *run, kvk_content *out)
     return 0;
 }
 
-/* Where the trace names its partial last block too, the prompt is taken as whole pages. If pages end where the prompt
- * does, one more token is still to be computed, since attach leaves at least that. */
-static int prompt_of_blocks(replay_run *run, const trace_request *request, prompt *out)
-{
-    prefix_state *s = run->state;
-    uint32_t page = run->result->page_tokens;
-    uint64_t n = repage_count(request, page), named = n * page;
-    uint64_t n_tokens = named > request->n_input ? named : request->n_input, wanted = n_tokens + (n_tokens == named);
-    if (wanted > KVK_MAX_TOKENS)
-        return trace_bad_input(run->error, trace_where(run->trace, NULL), "%u tokens in whole pages are too many",
-                               request->n_input);
-    if (repage_keys_fill(&s->keys, request, page, (uint32_t)(wanted / page)) < 0)
-        return run_out_of_memory(run);
-    *out = (prompt){.n_tokens = (uint32_t)n_tokens, .n_pages = (uint32_t)n};
-    out->wanted = (kvk_text){.n_tokens = (uint32_t)wanted, .n_keys = (uint32_t)(wanted / page), .keys = s->keys.keys};
-    return 0;
-}
-
-static int prompt_of(replay_run *run, const trace_request *request, prompt *out)
-{
-    if (request->blocks)
-        return prompt_of_blocks(run, request, out);
-    *out = (prompt){.wanted = {.n_tokens = request->n_input, .tokens = request->tokens},
-                    .n_tokens = request->n_input,
-                    .n_pages = request->n_input / run->result->page_tokens};
-    return 0;
-}
-
-/* The text of what attach did not find. */
-static kvk_text rest_of(const prompt *p, uint32_t page_hits, uint32_t page_tokens)
-{
-    uint32_t done = page_hits * page_tokens;
-    kvk_text rest = {.n_tokens = p->n_tokens - done};
-    if (p->wanted.keys) {
-        rest.n_keys = p->n_tokens / page_tokens - page_hits;
-        rest.keys = p->wanted.keys + page_hits;
-    } else {
-        rest.tokens = p->wanted.tokens + done;
-    }
-    return rest;
-}
-
-/* What stands on page i of the prompt. */
-static distinct_row row_of(const prompt *p, uint32_t i, uint32_t page_tokens)
-{
-    if (p->wanted.keys)
-        return (distinct_row){&p->wanted.keys[i], sizeof(kvk_key)};
-    return (distinct_row){p->wanted.tokens + (size_t)i * page_tokens, page_tokens * sizeof(uint32_t)};
-}
-
 static int keep_for_belady(replay_run *run, uint32_t page)
 {
     prefix_state *s = run->state;
@@ -94,24 +39,36 @@ static int keep_for_belady(replay_run *run, uint32_t page)
     return rc < 0 ? run_out_of_memory(run) : 0;
 }
 
-/* Numbers the prompt's pages by their content and counts those that no prompt had before. */
-static int count_pages(replay_run *run, const trace_request *request, const prompt *p)
+/* Page i of a prompt, whose pages before it `chain` has. */
+typedef struct page_in_turn {
+    const trace_request *request;
+    const prompt *prompt;
+    distinct_chain chain;
+    uint32_t i, number; /* number: of its content and all before */
+} page_in_turn;
+
+/* Numbers a page by its content and counts it if no prompt had it before. */
+static int count_page(replay_run *run, page_in_turn *at)
 {
     prefix_state *s = run->state;
     const replay_options *o = run->options;
-    distinct_chain chain = {0, 0};
-    for (uint32_t i = 0; i < p->n_pages; i++) {
-        uint32_t number;
-        int fresh = distinct_add(&s->distinct, &chain, row_of(p, i, run->result->page_tokens), &number);
-        if (fresh < 0)
-            return run_out_of_memory(run);
-        run->result->unique_pages += (uint64_t)fresh;
-        if (o->on_page)
-            o->on_page(o->ctx, request->arrival_us, number);
-        if (o->belady && keep_for_belady(run, number) < 0)
-            return TRACE_FAILED;
-    }
-    return 0;
+    distinct_row row = prompt_row(at->prompt, at->i, run->result->page_tokens);
+    int fresh = distinct_add(&s->distinct, &at->chain, row, &at->number);
+    if (fresh < 0)
+        return run_out_of_memory(run);
+    run->result->unique_pages += (uint64_t)fresh;
+    if (o->on_page)
+        o->on_page(o->ctx, at->request->arrival_us, at->number);
+    return o->belady ? keep_for_belady(run, at->number) : 0;
+}
+
+static int count_pages(replay_run *run, const trace_request *request, const prompt *p)
+{
+    page_in_turn at = {.request = request, .prompt = p};
+    int rc = 0;
+    for (; at.i < p->n_pages && rc == 0; at.i++)
+        rc = count_page(run, &at);
+    return rc;
 }
 
 static void count(replay_run *run, const replay_request *seen)
@@ -129,10 +86,11 @@ static void count(replay_run *run, const replay_request *seen)
 
 static int one_request(replay_run *run, const trace_request *request, replay_request *seen)
 {
+    prefix_state *s = run->state;
     uint32_t page = run->result->page_tokens;
     prompt p;
     kvk_seq seq;
-    int rc = prompt_of(run, request, &p);
+    int rc = prompt_of(run, &s->keys, request, &p);
     if (rc == 0)
         rc = run_open(run, &seq);
     if (rc < 0)
@@ -143,7 +101,7 @@ static int one_request(replay_run *run, const trace_request *request, replay_req
     seen->pages = p.n_pages;
     seen->page_hits = (uint32_t)found / page;
     seen->token_hits = min_u32((uint32_t)found, request->n_input);
-    kvk_text rest = rest_of(&p, seen->page_hits, page);
+    kvk_text rest = prompt_rest(&p, seen->page_hits, page);
     rc = run_extend(run, seq, &rest);
     if (rc >= 0)
         rc = run_close(run, seq);
@@ -151,6 +109,52 @@ static int one_request(replay_run *run, const trace_request *request, replay_req
         return rc;
     count(run, seen);
     return count_pages(run, request, &p);
+}
+
+/* Its number is the page's key, so that nothing need come before it. Returns 1 if it was found. */
+static int one_page(replay_run *run, uint32_t number)
+{
+    kvk_key key = {number, 0};
+    uint32_t page = run->result->page_tokens;
+    kvk_text text = {.n_tokens = page + 1, .n_keys = 1, .keys = &key}; /* attach leaves a token to compute */
+    kvk_seq seq;
+    int rc = run_open(run, &seq);
+    int found = rc < 0 ? rc : run_attach(run, seq, &text);
+    if (found < 0)
+        return found;
+    text.n_tokens = page;
+    rc = found > 0 ? 0 : run_extend(run, seq, &text);
+    if (rc >= 0)
+        rc = run_close(run, seq);
+    return rc < 0 ? rc : found > 0;
+}
+
+static int pages_alone(replay_run *run, const trace_request *request, replay_request *seen)
+{
+    prefix_state *s = run->state;
+    uint32_t page = run->result->page_tokens;
+    prompt p;
+    int rc = prompt_of(run, &s->keys, request, &p);
+    page_in_turn at = {.request = request, .prompt = &p};
+    seen->pages = rc < 0 ? 0 : p.n_pages;
+    for (; at.i < seen->pages && rc >= 0; at.i++) {
+        rc = count_page(run, &at);
+        int hit = rc < 0 ? rc : one_page(run, at.number);
+        if (hit < 0)
+            return hit;
+        seen->page_hits += (uint32_t)hit;
+        seen->token_hits += (uint32_t)hit * min_u32(page, request->n_input - at.i * page);
+    }
+    if (rc == 0)
+        count(run, seen);
+    return rc;
+}
+
+static int content_of_pages(replay_run *run, kvk_content *out)
+{
+    int rc = content(run, out);
+    *out = KVK_CONTENT_KEYS;
+    return rc;
 }
 
 static int open_prefix(replay_run *run)
@@ -184,6 +188,16 @@ const replay_ops replay_prefix = {
     .content = content,
     .open = open_prefix,
     .request = one_request,
+    .finish = finish,
+    .close = close_prefix,
+};
+
+const replay_ops replay_flat = {
+    .name = "flat",
+    .state_bytes = sizeof(prefix_state),
+    .content = content_of_pages,
+    .open = open_prefix,
+    .request = pages_alone,
     .finish = finish,
     .close = close_prefix,
 };

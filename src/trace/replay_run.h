@@ -32,7 +32,7 @@ typedef struct replay_ops {
     void (*close)(replay_run *run); /* may be NULL; after a failed open as well */
 } replay_ops;
 
-extern const replay_ops replay_prefix, replay_timed, replay_lengths, replay_turns;
+extern const replay_ops replay_prefix, replay_timed, replay_lengths, replay_turns, replay_flat;
 
 /* The calls of kvkeep.h, with the audit after each if that was asked for, and an error that names the request. */
 int run_open(replay_run *run, kvk_seq *out);
@@ -42,11 +42,21 @@ int run_close(replay_run *run, kvk_seq seq);
 /* kvk_reserve (without eviction) and kvk_commit of text->n_tokens tokens; none is fine. Returns the pages taken. */
 int run_extend(replay_run *run, kvk_seq seq, const kvk_text *text);
 
+int run_commit(replay_run *run, kvk_seq seq, const kvk_text *text);
+int run_truncate(replay_run *run, kvk_seq seq); /* to nothing */
+
+/* These three may also return KVK_ENOPAGE, which is no error yet. */
+int run_reserve(replay_run *run, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
+int run_preempt(replay_run *run, kvk_seq seq, kvk_preempt_how how);
+int run_swap_in(replay_run *run, kvk_seq seq); /* leaving the watermark */
+
+/* What must never be: nobody runs, and nobody can. */
+int run_stuck(replay_run *run);
+
 int run_out_of_memory(replay_run *run);
 int run_clock_overflow(replay_run *run);
 
-/* 0, or bad input where the pool is of a size; where pages cannot be made of the trace's blocks. */
-int run_needs_unlimited(replay_run *run);
+/* 0, or bad input where pages cannot be made of the trace's blocks. */
 int run_needs_fitting_pages(replay_run *run);
 
 #endif

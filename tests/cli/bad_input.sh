@@ -17,14 +17,22 @@ refused 2 "kvkeep replay: field --speed: '0' is not above 0" replay --speed 0
 refused 2 "kvkeep replay: field --speed: 'nan' is not a number" replay --speed nan
 refused 2 "kvkeep replay: field --rate: '-1' is negative" replay --rate -1
 refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e9" replay --ms-per-token 1e99
-refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn" replay --mode fast
+refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn, flat" replay --mode fast
+refused 2 "kvkeep: field reclaim: 'mru' is none of lru, fifo, lfu, s3fifo" replay --reclaim mru
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
-refused 2 "kvkeep bench: no suite 'pages': there is 'pool'" bench pages
+refused 2 "kvkeep bench: no suite 'pages': there are 'pool' and 'servers'" bench pages
 refused 2 "kvkeep bench: field repeats: 4 is not odd" bench --repeats 4
 refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
 refused 2 "kvkeep info: field extra: an argument too many" info --json extra
-refused 2 "generated: field pages: finite pools in timed mode are not supported yet" replay --mode timed --pages 9
+for bad in x -1 1.5 100% 5%% % ""; do
+    refused 2 "kvkeep replay: field --watermark: '$bad' is neither a number of pages nor a share from 0 to below 100 percent" \
+        replay --watermark "$bad"
+done
+refused 2 "generated: field watermark: leaves nothing of 9 pages" replay --mode timed --pages 9 --watermark 9
+refused 2 "kvkeep replay: field --preempt: 'kill' is neither recompute nor swap" replay --preempt kill
+refused 2 "kvkeep replay: field --host-pages: '0' is too small (1 .. 2147483647)" replay --host-pages 0
+refused 2 "kvkeep replay: field --chunk: '0' is too small (1 .. 2147483647)" replay --chunk 0
 
 # ---- Input: every bad file, and neither a recording nor a plot of it
 
@@ -93,11 +101,12 @@ bad "azure.csv: azure traces name no content: use mode timed or lengths" --mode 
 bad "azure.csv:1: is azure and cannot follow mooncake" blocks.jsonl azure.csv
 bad "azure.csv: a second trace: timed mode takes one" --mode timed azure.csv azure.csv
 bad "azure.csv: azure traces do not say how requests follow each other" --mode multi-turn azure.csv
-bad "azure.csv: field libcachesim: goes with mode prefix only" --libcachesim out.csv azure.csv
-bad "azure.csv: field belady: goes with mode prefix only" --belady azure.csv
+bad "azure.csv: field libcachesim: goes with mode prefix or flat only" --libcachesim out.csv azure.csv
+bad "azure.csv: field belady: goes with mode prefix or flat only" --belady azure.csv
 bad "blocks.jsonl: field belady: needs a pool of a size: in an unlimited one nothing is given up" --belady blocks.jsonl
 printf '{"kvkeep_oplog": 1}\n' >log.jsonl
 refused 2 "log.jsonl:1: field belady: means nothing for an op log" replay --belady log.jsonl
+refused 2 "log.jsonl:1: field reclaim: means nothing for an op log" replay --reclaim lru log.jsonl
 refused 2 "log.jsonl:1: field libcachesim: means nothing for an op log" replay --libcachesim out.csv log.jsonl
 refused 2 "nowhere/out.csv: cannot write: No such file or directory" replay --libcachesim nowhere/out.csv blocks.jsonl
 refused 2 "nowhere/out.jsonl: cannot write: No such file or directory" replay --record nowhere/out.jsonl blocks.jsonl

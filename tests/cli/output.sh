@@ -18,7 +18,7 @@ is() { # KEY VALUE
     [[ $(value_of "$1" "$out") == "$2" ]] || complain "$1 is $(value_of "$1" "$out") instead of $2"
 }
 
-prefix_keys="format mode requests failed_requests page_tokens pages page_refs page_hits token_hits unique_pages reclaimed_pages \
+prefix_keys="format mode requests failed_requests page_tokens pages reclaim page_refs page_hits token_hits unique_pages reclaimed_pages \
 hit_ratio_pages hit_ratio_tokens elapsed_s refs_per_s"
 json "$prefix_keys" blocks.jsonl
 is format '"mooncake"'
@@ -36,6 +36,11 @@ is pages 10
 is unique_pages 3
 json "$prefix_keys belady_hits" --pages 10 --belady blocks.jsonl
 is belady_hits 3
+json "$prefix_keys belady_hits" --mode flat --reclaim lfu --pages 10 --belady blocks.jsonl
+is mode '"flat"'
+is reclaim '"lfu"'
+is page_hits 3
+is token_hits 1300
 json "$prefix_keys"
 is format '"generated"'
 is requests 2000
@@ -44,8 +49,21 @@ is requests 50
 json "$prefix_keys" --requests 1 blocks.jsonl
 is requests 1
 
-json "format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation waste_internal \
-elapsed_s" vidur.csv
+pressure_keys="rejected preemptions recomputed_tokens swapped_pages admission_wait_s_p50 admission_wait_s_p99 makespan_s \
+waste_reserved usage_when_reclaiming_p50 elapsed_s"
+timed_keys="format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation \
+waste_internal $pressure_keys"
+json "$timed_keys" --pages 1 --page-tokens 8 vidur.csv
+is rejected 1
+is requests 2
+is pages 1
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0.0,16,30\n0.0,16,30\n' >two.csv
+json "$timed_keys" --pages 4 --watermark 25% two.csv
+is preemptions 1
+is swapped_pages 0
+json "$timed_keys" --pages 4 --watermark 0 --preempt swap --host-pages 9 --chunk 8 two.csv
+is recomputed_tokens 0
+json "$timed_keys" vidur.csv
 is mode '"timed"'
 is peak_sequences 1
 is page_tokens 16
@@ -65,7 +83,7 @@ cat >session.json <<'END'
 {"t": 3.5, "type": "s", "in": 65, "out": 1, "hash_ids": [1], "api_time": 1, "think_time": 2.5}]}
 END
 json "format mode requests failed_requests page_tokens pages page_refs page_hits token_hits hit_ratio_pages peak_pages \
-peak_sequences page_allocations makespan_s elapsed_s" --mode multi-turn session.json
+peak_sequences page_allocations reclaimed_pages $pressure_keys" --mode multi-turn session.json
 is format '"kv_cache_tester"'
 is mode '"multi-turn"'
 is page_hits 1
@@ -96,7 +114,7 @@ results() { # ARGUMENT...
 succeeds replay blocks.jsonl
 [[ $out == *"token hits         1300"* ]] || complain "the table has no token hits: $out"
 [[ $out != *"{"* ]] || complain "the table holds JSON"
-for mode in prefix timed lengths; do
+for mode in prefix flat timed lengths; do
     succeeds replay --mode $mode --print blocks.jsonl
     [[ $(wc -l <<<"$out") -eq 2 ]] || complain "--print gives not one line per request: $out"
     while IFS= read -r line; do

@@ -58,6 +58,52 @@ START_TEST(mooncake_at_every_capacity)
 }
 END_TEST
 
+static void flat_hits(const char *capacity, kvk_reclaim reclaim, uint64_t hits, uint64_t belady)
+{
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.mode = REPLAY_FLAT;
+    options.n_pages = (uint32_t)strtoul(capacity, NULL, 10);
+    options.reclaim = reclaim;
+    options.belady = true;
+    replay_result r = golden_replay(MOONCAKE, &options);
+    ck_assert_msg(r.page_hits == hits, "%s at %s: %lu instead of %lu", replay_reclaim_name(reclaim), capacity,
+                  (unsigned long)r.page_hits, (unsigned long)hits);
+    ck_assert_uint_eq(r.belady_hits, belady);
+}
+
+START_TEST(mooncake_pages_alone_at_every_capacity)
+{
+    json_t *all = golden_expected(), *row;
+    const char *capacity;
+    json_object_foreach(json_object_get(json_object_get(all, MOONCAKE), "by_capacity_blocks"), capacity, row)
+    {
+        uint64_t belady = golden_count(row, "flat_belady");
+        flat_hits(capacity, KVK_RECLAIM_FIFO, golden_count(row, "flat_fifo"), belady);
+        flat_hits(capacity, KVK_RECLAIM_LRU, golden_count(row, "flat_lru"), belady);
+        flat_hits(capacity, KVK_RECLAIM_LFU, golden_count(row, "flat_lfu_lru_tie"), belady);
+    }
+    json_decref(all);
+}
+END_TEST
+
+/* No outside figure is known of these: what must hold is that no order finds more than the optimum, or than an
+ * unlimited cache. */
+START_TEST(mooncake_in_every_order)
+{
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.belady = true;
+    for (int order = 0; order < REPLAY_RECLAIMS; order++) {
+        options.reclaim = (kvk_reclaim)order;
+        options.n_pages = 10000;
+        replay_result r = golden_replay(MOONCAKE, &options);
+        ck_assert_uint_gt(r.page_hits, 0);
+        ck_assert_uint_le(r.page_hits, r.belady_hits);
+        options.n_pages = 200000;
+        ck_assert_uint_eq(golden_replay(MOONCAKE, &options).page_hits, 105710);
+    }
+}
+END_TEST
+
 /* Smaller pages find the same blocks, in more pieces; larger ones miss what they share only in part. */
 START_TEST(mooncake_in_pages_of_other_sizes)
 {
@@ -176,6 +222,8 @@ int main(void)
     tcase_set_timeout(t, 300);
     tcase_add_test(t, mooncake_in_an_unlimited_pool);
     tcase_add_test(t, mooncake_at_every_capacity);
+    tcase_add_test(t, mooncake_pages_alone_at_every_capacity);
+    tcase_add_test(t, mooncake_in_every_order);
     tcase_add_test(t, mooncake_in_pages_of_other_sizes);
     tcase_add_test(t, mooncake_over_time);
     tcase_add_test(t, azure_over_time);

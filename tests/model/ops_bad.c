@@ -78,6 +78,27 @@ static void bad_batch_calls(world *w, kvk_seq seq)
     refuse(w, "moves into nothing", kvk_moves_take(w->cache, NULL, 1));
 }
 
+static void bad_pressure_calls(world *w, kvk_seq seq)
+{
+    const kvk_retention backward = {.begin = 4, .end = 4}, too_high = {.end = 4, .priority = 101};
+    kvk_cache *c = w->cache;
+    refuse(w, "preempt in a way beyond", kvk_preempt(c, seq, (kvk_preempt_how)2));
+    refuse(w, "preempt without a cache", kvk_preempt(NULL, seq, KVK_PREEMPT_RECOMPUTE));
+    refuse(w, "swap_in with an effort beyond", kvk_swap_in(c, seq, (kvk_effort)(KVK_EVICT + 1)));
+    refuse(w, "victim without out", kvk_victim(c, NULL));
+    refuse(w, "pin without a cache", kvk_pin(NULL, seq, 0));
+    refuse(w, "unpin without a cache", kvk_unpin(NULL, seq, 0));
+    refuse(w, "retain of nothing", kvk_retain(c, seq, NULL, 1));
+    refuse(w, "retain too much", kvk_retain(c, seq, &backward, KVK_MAX_RETENTIONS + 1));
+    refuse(w, "retain an empty range", kvk_retain(c, seq, &backward, 1));
+    refuse(w, "retain with a priority beyond", kvk_retain(c, seq, &too_high, 1));
+    refuse(w, "set_time without a cache", kvk_set_time(NULL, 1));
+    refuse(w, "resize to nothing", kvk_resize(c, 0, 1));
+    refuse(w, "resize to too much", kvk_resize(c, KVK_MAX_PAGES + 1, 0));
+    refuse(w, "first of a group beyond", kvk_seq_first(c, seq, w->twin.config.n_groups));
+    refuse(w, "events without a cache", kvk_set_events(NULL, NULL, NULL));
+}
+
 static void bad_views(world *w)
 {
     kvk_stats stats = {.size = 0};
@@ -87,21 +108,23 @@ static void bad_views(world *w)
     refuse(w, "a page without a cache", kvk_page_info_get(NULL, 0, &page));
     refuse(w, "a page into nothing", kvk_page_info_get(w->cache, 0, NULL));
     refuse(w, "stats into nothing", kvk_stats_get(w->cache, NULL));
-    refuse(w, "a page beyond", kvk_page_info_get(w->cache, w->twin.config.n_pages, &page));
+    refuse(w, "a page beyond", kvk_page_info_get(w->cache, TWIN_PAGES, &page));
     refuse(w, "audit without a cache", kvk_audit(NULL, NULL, NULL));
     refuse(w, "recording to nobody", kvk_record_start(w->cache, NULL, NULL));
 }
 
 static void short_and_stale(world *w, const twin_seq *s)
 {
-    uint32_t pages[TWIN_PAGES];
+    uint32_t pages[TWIN_ENTRIES];
     kvk_seq_info info = {.size = sizeof info};
     kvk_seq stale = w->stale_seqs[world_random(w, WORLD_STALE)];
-    world_expect(w, "length of a table", s->n_pages, kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
-    if (s->n_pages)
-        world_expect(w, "table too short", KVK_ESPACE, kvk_seq_table(w->cache, s->handle, 0, pages, s->n_pages - 1));
+    uint32_t n = s->end - s->first[0];
+    world_expect(w, "length of a table", s->swapped ? KVK_ESTATE : (int)n,
+                 kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
+    if (n && !s->swapped)
+        world_expect(w, "table too short", KVK_ESPACE, kvk_seq_table(w->cache, s->handle, 0, pages, n - 1));
     world_expect(w, "info of a closed handle", KVK_ESTALE, kvk_seq_info_get(w->cache, stale, &info));
-    world_expect(w, "table of a closed handle", KVK_ESTALE, kvk_seq_table(w->cache, stale, 0, pages, TWIN_PAGES));
+    world_expect(w, "table of a closed handle", KVK_ESTALE, kvk_seq_table(w->cache, stale, 0, pages, TWIN_ENTRIES));
 }
 
 void op_bad_arguments(world *w)
@@ -114,6 +137,7 @@ void op_bad_arguments(world *w)
     bad_content_calls(w, s->handle);
     bad_room_calls(w, s->handle);
     bad_batch_calls(w, s->handle);
+    bad_pressure_calls(w, s->handle);
     bad_views(w);
     short_and_stale(w, s);
 }

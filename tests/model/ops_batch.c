@@ -5,7 +5,7 @@
 
 enum {
     PLAN_ENTRIES = TWIN_SEQS + 2,
-    PLAN_PAGES = TWIN_SEQS * TWIN_PAGES,
+    PLAN_PAGES = TWIN_SEQS * TWIN_ENTRIES,
     PLAN_SLOTS = TWIN_SEQS * TWIN_TOKENS,
     UNTOUCHED = 0x5a /* every byte of an output array before the call */
 };
@@ -13,8 +13,8 @@ enum {
 /* Room for the largest plan there can be. */
 typedef struct {
     int64_t indptr[TWIN_GROUPS * (PLAN_ENTRIES + 1)];
-    int64_t pages[TWIN_GROUPS * PLAN_ENTRIES * TWIN_PAGES];
-    int64_t positions[TWIN_GROUPS * PLAN_ENTRIES * TWIN_PAGES];
+    int64_t pages[TWIN_GROUPS * PLAN_ENTRIES * TWIN_ENTRIES];
+    int64_t positions[TWIN_GROUPS * PLAN_ENTRIES * TWIN_ENTRIES];
     int64_t last_page_len[TWIN_GROUPS * PLAN_ENTRIES];
     int64_t seq_lens[PLAN_ENTRIES];
     int64_t query_indptr[PLAN_ENTRIES + 1];
@@ -31,7 +31,7 @@ typedef struct {
 
 static uint32_t room_left(const world *w, const twin_seq *s)
 {
-    return s->n_pages * w->twin.config.page_tokens - s->n_tokens;
+    return s->swapped ? 0 : s->end * w->twin.config.page_tokens - s->n_tokens;
 }
 
 static void draw_entries(world *w, planned *p)
@@ -80,7 +80,7 @@ static void draw_plan(world *w, planned *p)
     plan->index_bits = world_one_in(w, 2) ? 32 : 64;
     bool csr = plan->form == KVK_PLAN_CSR, few = world_one_in(w, 4);
     plan->entries_cap = world_one_in(w, few ? 3 : 20) ? world_random(w, 3) : p->n + world_random(w, 3);
-    plan->pages_cap = world_one_in(w, 10) ? world_random(w, 20) : csr ? PLAN_PAGES : TWIN_PAGES;
+    plan->pages_cap = world_one_in(w, 10) ? world_random(w, 20) : csr ? PLAN_PAGES : TWIN_ENTRIES;
     plan->slots_cap = world_one_in(w, 10) ? world_random(w, 20) : PLAN_SLOTS;
     plan->pad = world_one_in(w, 2) ? -1 : 0;
     plan->indptr = keep_some(w, few) ? got.indptr : NULL;
@@ -109,13 +109,18 @@ static void put(const planned *p, void *array, uint64_t i, int64_t value)
         ((int64_t *)array)[i] = value;
 }
 
+static uint32_t listed_pages(const world *w, const twin_seq *s, uint32_t group)
+{
+    return twin_pages_for(&w->twin, s->n_tokens) - s->first[group];
+}
+
 /* Pages of a sequence, from place `at` of both lists on. */
 static void put_list(const world *w, const planned *p, uint32_t group, const twin_seq *s, uint64_t at)
 {
-    uint32_t page_tokens = w->twin.config.page_tokens, n = twin_pages_for(&w->twin, s->n_tokens);
+    uint32_t page_tokens = w->twin.config.page_tokens, first = s->first[group], n = listed_pages(w, s, group);
     for (uint32_t k = 0; k < n; k++) {
-        put(p, p->want.pages, at + k, s->table[group][k]);
-        put(p, p->want.positions, at + k, k * page_tokens);
+        put(p, p->want.pages, at + k, s->table[group][first + k]);
+        put(p, p->want.positions, at + k, (first + k) * page_tokens);
     }
     for (uint64_t k = n; p->want.form == KVK_PLAN_PADDED && k < p->want.pages_cap; k++) {
         put(p, p->want.pages, at + k, p->want.pad);
@@ -157,9 +162,10 @@ static void put_group(world *w, const planned *p, uint32_t group)
     for (uint32_t i = 0; i < p->n; i++) {
         const twin_seq *s = twin_find(&w->twin, p->entries[i].seq);
         put_list(w, p, group, s, csr ? group * plan->pages_cap + listed : (group * E + i) * plan->pages_cap);
-        listed += twin_pages_for(&w->twin, s->n_tokens);
+        uint32_t n = listed_pages(w, s, group);
+        listed += n;
         put(p, csr ? plan->indptr : NULL, group * (E + 1) + i + 1, (int64_t)listed);
-        put(p, plan->last_page_len, group * E + i, s->n_tokens ? (s->n_tokens - 1) % page_tokens + 1 : 0);
+        put(p, plan->last_page_len, group * E + i, n ? (s->n_tokens - 1) % page_tokens + 1 : 0);
         put_slots(w, p, group, s, slot, p->entries[i].n_query);
         slot += p->entries[i].n_query;
     }

@@ -9,6 +9,7 @@ typedef struct {
     kvk_text text;
     uint32_t tokens[MOST_TOKENS];
     kvk_key keys[MOST_TOKENS];
+    kvk_extra extras[MOST_TOKENS];
 } random_text;
 
 static void draw_text(world *w, random_text *r, uint32_t n_tokens, uint32_t n_keys)
@@ -26,13 +27,31 @@ static void draw_text(world *w, random_text *r, uint32_t n_tokens, uint32_t n_ke
     }
 }
 
-/* Most prompts begin as something that was committed. */
-static void copy_head(world *w, random_text *r)
+/* Extra keys at some places, where there may be any; now and then they are in disorder. */
+static void draw_extras(world *w, random_text *r, const twin_text *head)
 {
-    const twin_text *head = &w->twin.pages[world_random(w, w->twin.config.n_pages)].content;
+    bool some = w->twin.config.extra_keys ? world_one_in(w, 2) : world_one_in(w, 200);
+    kvk_text *text = &r->text;
+    for (uint32_t i = 0; i < text->n_tokens && some; i++) {
+        uint64_t lo = world_one_in(w, 12) ? 1 + world_random(w, 2) : 0;
+        if (head && i < head->n_bytes / sizeof(uint32_t) && i < TWIN_TOKENS && !world_one_in(w, 40))
+            lo = head->extras[i];
+        if (lo)
+            r->extras[text->n_extras++] = (kvk_extra){.position = i, .key = {lo, 0}};
+    }
+    if (text->n_extras && world_one_in(w, 40))
+        r->extras[world_random(w, text->n_extras)].position += 1 + world_random(w, 3);
+    text->extras = text->n_extras ? r->extras : NULL;
+}
+
+/* Most prompts begin as something that was committed. */
+static const twin_text *copy_head(world *w, random_text *r)
+{
+    const twin_text *head = &w->twin.pages[world_random(w, w->n_pages)].content;
     bool keys = w->twin.config.content == KVK_CONTENT_KEYS;
     uint32_t has = keys ? r->text.n_keys * (uint32_t)sizeof(kvk_key) : r->text.n_tokens * (uint32_t)sizeof(uint32_t);
     memcpy(keys ? (void *)r->keys : (void *)r->tokens, head->bytes, has < head->n_bytes ? has : head->n_bytes);
+    return head;
 }
 
 static void draw_prompt(world *w, random_text *r)
@@ -41,8 +60,7 @@ static void draw_prompt(world *w, random_text *r)
     if (world_one_in(w, 5))
         n_keys = world_random(w, n_keys + 2);
     draw_text(w, r, n, n_keys);
-    if (!world_one_in(w, 3))
-        copy_head(w, r);
+    draw_extras(w, r, world_one_in(w, 3) ? NULL : copy_head(w, r));
 }
 
 void op_attach(world *w)
@@ -51,7 +69,7 @@ void op_attach(world *w)
     kvk_seq handle = world_pick_seq(w);
     for (uint32_t i = 0; i < TWIN_SEQS && !world_one_in(w, 10); i++) {
         const twin_seq *s = &w->twin.seqs[i];
-        if (s->handle && s->n_tokens == 0)
+        if (s->handle && s->n_tokens == 0 && !s->swapped)
             handle = s->handle;
     }
     int rc;
@@ -77,9 +95,9 @@ void op_lookup(world *w)
 /* Mostly what the sequence has computed and not yet named, else what fits, seldom more than that. */
 static uint32_t commit_length(world *w, const twin_seq *s)
 {
-    if (!s)
+    if (!s || s->swapped)
         return world_random(w, 4);
-    uint32_t room = s->n_pages * w->twin.config.page_tokens - s->n_committed;
+    uint32_t room = s->end * w->twin.config.page_tokens - s->n_committed;
     uint32_t due = world_one_in(w, 2) ? s->n_tokens - s->n_committed : room;
     if (world_one_in(w, 8))
         return due + world_random(w, 3);
@@ -95,6 +113,7 @@ void op_commit(world *w)
     uint32_t n_keys = (was + n) / page_tokens - was / page_tokens;
     int rc;
     draw_text(w, &r, n, world_one_in(w, 30) ? n_keys + 1 : n_keys);
+    draw_extras(w, &r, NULL);
     world_say(w, "commit %llu, %u tokens, %u keys", (unsigned long long)handle, r.text.n_tokens, r.text.n_keys);
     do {
         world_arm(w);

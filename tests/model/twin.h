@@ -14,14 +14,19 @@
 #include "kvkeep/kvkeep.h"
 
 enum {
-    TWIN_PAGES = 40,
+    TWIN_PAGES = 48,
     TWIN_GROUPS = 3,
     TWIN_PAGE_TOKENS = 5,
-    TWIN_TOKENS = TWIN_PAGES * TWIN_PAGE_TOKENS,
+    TWIN_ENTRIES = 64, /* of a sequence, those that a window has let go included */
+    TWIN_TOKENS = TWIN_ENTRIES * TWIN_PAGE_TOKENS,
     TWIN_SEQS = 10,
     TWIN_BATCHES = 4,
-    TWIN_MOVES = 4096
+    TWIN_HOST_PAGES = 40,
+    TWIN_MOVES = 8192,
+    TWIN_EVENTS = 4096
 };
+
+#define TWIN_NEVER UINT64_MAX
 
 /* What names a prefix: `bytes` of tokens (4 each) or page keys (16 each), and who may share it. */
 typedef struct {
@@ -29,19 +34,22 @@ typedef struct {
     uint64_t adapter;
     uint32_t n_bytes;
     unsigned char bytes[TWIN_TOKENS * sizeof(uint32_t)];
+    unsigned char extras[TWIN_TOKENS]; /* the extra key at each token: its `lo`; 0: there is none */
 } twin_text;
 
 typedef struct {
     enum kvk_page_state state;
     uint32_t group; /* of the last owner */
     uint32_t refs, generation, n_tokens;
-    uint64_t last_batch;       /* that may read it */
-    uint64_t published_at;     /* when its content became findable; 0: it is not */
-    uint32_t uses;             /* attached since then */
-    bool in_main;              /* S3-FIFO: in the main queue */
-    uint64_t queued_at;        /* S3-FIFO: when it entered its queue */
-    twin_text content;         /* from the sequence's first token on */
-    uint64_t born[TWIN_PAGES]; /* when the content of each length became known, all pages of it taken together */
+    uint64_t last_batch;         /* that may read it */
+    uint64_t published_at;       /* when its content became findable; 0: it is not */
+    uint32_t uses;               /* attached since then */
+    bool in_main;                /* S3-FIFO: in the main queue */
+    uint64_t queued_at;          /* S3-FIFO: when it entered its queue */
+    twin_text content;           /* from the sequence's first token on */
+    uint64_t born[TWIN_ENTRIES]; /* when the content of each length became known */
+    uint32_t pins, level;
+    uint64_t deadline; /* when its level falls back, or TWIN_NEVER */
 } twin_page;
 
 /* Page ids in order. */
@@ -53,19 +61,28 @@ typedef struct {
 typedef struct {
     kvk_seq handle; /* 0: this place is empty */
     int32_t priority;
-    uint32_t n_tokens, n_committed, n_pages, n_in_flight;
-    uint64_t last_batch; /* that it took part in */
-    bool mute;           /* its text contradicts a page it shares: it publishes nothing more */
-    twin_text text;      /* committed */
-    uint32_t table[TWIN_GROUPS][TWIN_PAGES];
+    uint32_t slot;   /* its place among the open ones: the last one left, or a new one */
+    uint64_t number; /* in order of opening */
+    uint32_t n_tokens, n_committed, n_in_flight;
+    uint64_t last_batch;         /* that it took part in */
+    bool mute;                   /* its text contradicts a page it shares: it publishes nothing more */
+    bool swapped;                /* its tables name host pages */
+    twin_text text;              /* committed */
+    uint64_t born[TWIN_ENTRIES]; /* when the content of each full page became known */
+    uint32_t first[TWIN_GROUPS]; /* the first entry that each table holds */
+    uint32_t end;                /* the entry after the last, in all tables */
+    uint32_t table[TWIN_GROUPS][TWIN_ENTRIES];
+    kvk_retention ranges[KVK_MAX_RETENTIONS];
+    uint32_t n_ranges;
 } twin_seq;
 
 typedef struct {
     kvk_seq seq;
     uint32_t start; /* tokens before it */
     uint32_t n_query;
-    bool left_alone;                         /* its sequence was closed or shortened meanwhile */
-    uint32_t table[TWIN_GROUPS][TWIN_PAGES]; /* as planned */
+    bool left_alone;             /* its sequence was closed or shortened meanwhile */
+    uint32_t first[TWIN_GROUPS]; /* as planned, and the tables too */
+    uint32_t table[TWIN_GROUPS][TWIN_ENTRIES];
 } twin_entry;
 
 typedef struct {
@@ -77,7 +94,14 @@ typedef struct {
 } twin_batch;
 
 typedef struct {
-    kvk_config config;
+    enum kvk_event_kind kind;
+    uint32_t group, page;
+    twin_text content;
+} twin_event;
+
+typedef struct {
+    kvk_config config; /* n_pages and watermark as kvk_resize left them */
+    uint32_t windows[TWIN_GROUPS];
     twin_page pages[TWIN_PAGES];
     twin_list freed;    /* last freed is first taken */
     twin_list cached;   /* least recently cached first */
@@ -89,8 +113,17 @@ typedef struct {
     struct {
         twin_text content;
         bool counts;
-    } gone[TWIN_PAGES]; /* S3-FIFO: left the small queue, oldest first */
+    } gone[TWIN_PAGES]; /* S3-FIFO: left the small queue, oldest first, since the pool has this size */
     uint32_t n_gone;
+    twin_list left_slots; /* of closed sequences */
+    uint32_t n_slots;
+    uint64_t n_opened;
+    twin_list host_given; /* host pages given back: the last one is taken first */
+    uint32_t n_host_touched;
+    uint64_t now;
+    bool listening; /* to events */
+    twin_event events[TWIN_EVENTS];
+    uint32_t n_events;
     kvk_move moves[TWIN_MOVES];
     uint32_t n_moves;
     kvk_stats totals; /* the fields that only grow */
@@ -111,9 +144,21 @@ int twin_lookup(const twin *t, const kvk_seq_params *params, const kvk_text *pro
 int twin_commit(twin *t, kvk_seq handle, const kvk_text *text);
 int twin_reset(twin *t, uint32_t *in_use);
 
+/* The state was saved and loaded: what is not part of it is as in the beginning. */
+void twin_reload(twin *t);
+
 /* Room. */
 int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
+
+/* Pressure. */
+int twin_preempt(twin *t, kvk_seq handle, kvk_preempt_how how);
+int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort);
+int twin_victim(const twin *t, kvk_seq *out);
+int twin_change_pins(twin *t, kvk_seq handle, uint32_t n_tokens, int by);
+int twin_retain(twin *t, kvk_seq handle, const kvk_retention *ranges, uint32_t n);
+int twin_set_time(twin *t, uint64_t now);
+int twin_resize(twin *t, uint32_t n_pages, bool move);
 
 /* Batches. twin_plan_check says what the library must answer, and sets what the plan needs. */
 int twin_plan_check(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan);
@@ -132,22 +177,57 @@ void twin_stats(const twin *t, kvk_stats *out);
 
 /* Pages, for the other parts of the twin. */
 uint32_t twin_available(const twin *t);
-uint32_t twin_take(twin *t, uint32_t group);
+uint32_t twin_draining(const twin *t);
+uint32_t twin_take(twin *t, uint32_t group);       /* for tokens to be computed */
+uint32_t twin_take_as_is(twin *t, uint32_t group); /* for what is moved there: neither counted nor zeroed */
+void twin_count_used(twin *t);
 void twin_share(twin *t, uint32_t page);
-bool twin_starts_with(const twin_text *text, const twin_text *head);
-void twin_unname(twin *t, twin_seq *s, uint32_t n_committed);
+bool twin_is_quiet(const twin *t);
+uint32_t twin_host_used(const twin *t);
+void twin_forget_beyond(twin *t);
+uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32_t group);
+uint64_t twin_next_child(const twin *t, const twin_text *head, uint64_t after, twin_text *out);
+int twin_check_text(const twin *t, const kvk_text *text);
+void twin_copy_tokens(twin_text *to, const twin_text *from, uint32_t first, uint32_t n);
 bool twin_is_shared(const twin *t, const twin_page *page);
-bool twin_may_write(const twin *t, const twin_seq *s);
 bool twin_release(twin *t, uint32_t page, uint64_t last_batch);
 int twin_leave_limbo(twin *t);
+void twin_forget(twin *t, uint32_t page); /* it can be found no more */
+void twin_drop_gone(twin *t);             /* after a change of n_pages, which was `was` before */
+void twin_bring_back(twin *t, uint32_t was);
 uint32_t twin_pages_for(const twin *t, uint32_t n_tokens);
-uint32_t twin_unit(const twin *t);
 void twin_queue_move(twin *t, kvk_move move);
+
+/* Content, for the other parts of the twin. */
+uint32_t twin_unit(const twin *t);
+bool twin_starts_with(const twin_text *text, const twin_text *head);
+uint32_t twin_full_bytes(const twin *t, const twin_seq *s); /* of the pages that the sequence goes on from */
+uint64_t twin_known_since(const twin *t, const twin_text *content, uint32_t n_bytes);
+uint32_t twin_attach_head(twin *t, twin_seq *s, const kvk_text *prompt);
+void twin_hold(twin *t, uint32_t page);
+bool twin_is_known(const twin *t, const twin_text *content);
+bool twin_is_continued(const twin *t, const twin_text *content);
+void twin_name_page(twin *t, const twin_seq *s, uint32_t group, uint32_t entry);
+void twin_show(twin *t, uint32_t page, const twin_page *like); /* it can be found by what `like` was named */
+void twin_unname(twin *t, twin_seq *s, uint32_t n_committed);
+void twin_tell(twin *t, enum kvk_event_kind kind, uint32_t page);
+
+/* Sequences, for the other parts of the twin. */
+int twin_use(twin *t, kvk_seq handle, twin_seq **out); /* KVK_ESTALE, KVK_ESTATE while it is swapped */
+bool twin_may_write(const twin *t, const twin_seq *s);
+uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens);
+uint32_t twin_held(const twin *t, const twin_seq *s); /* entries of all its tables */
+bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry);
+int twin_give_back(twin *t, twin_seq *s, uint32_t keep);
+void twin_leave_alone(twin *t, kvk_seq handle);
+void twin_drop_host(twin *t, twin_seq *s);
+int twin_judge(const twin *t, uint64_t need, uint64_t pages_after, kvk_effort effort);
 
 /* The reclaim order. */
 uint32_t twin_due(twin *t);
 void twin_note_published(twin *t, twin_page *page);
 void twin_note_reclaimed(twin *t, const twin_page *page);
+void twin_set_level(twin *t, uint32_t page, uint32_t level);
 
 /* Sets a sequence's length. Places of a page count as filled until the one sequence that may write it says otherwise.
  * */

@@ -24,17 +24,27 @@ static bool listed_before(const kvk_batch_entry *entries, uint32_t i)
 static int check_entry(twin *t, const kvk_batch_entry *entry)
 {
     const twin_seq *s = twin_find(t, entry->seq);
-    uint64_t room = (uint64_t)s->n_pages * t->config.page_tokens;
+    uint64_t room = (uint64_t)s->end * t->config.page_tokens;
     if (s->n_tokens + (uint64_t)entry->n_query > room || (entry->n_query && !twin_may_write(t, s)))
         return KVK_ESTATE;
     return 0;
+}
+
+/* The first entry of the table that begins first: no table lists more than that one. */
+static uint32_t lowest_first(const twin *t, const twin_seq *s)
+{
+    uint32_t lowest = s->first[0];
+    for (uint32_t g = 1; g < t->config.n_groups; g++)
+        lowest = s->first[g] < lowest ? s->first[g] : lowest;
+    return lowest;
 }
 
 static void measure(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
     plan->n_pages = plan->n_slots = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t pages = twin_pages_for(t, twin_find(t, entries[i].seq)->n_tokens + entries[i].n_query);
+        const twin_seq *s = twin_find(t, entries[i].seq);
+        uint64_t pages = twin_pages_for(t, s->n_tokens + entries[i].n_query) - lowest_first(t, s);
         if (plan->form == KVK_PLAN_CSR)
             plan->n_pages += pages;
         else if (pages > plan->n_pages)
@@ -55,11 +65,10 @@ static bool fits(const kvk_plan *plan, uint32_t n)
 int twin_plan_check(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!twin_find(t, entries[i].seq))
-            return KVK_ESTALE;
-        if (listed_before(entries, i))
-            return KVK_EINVAL;
-        int rc = check_entry(t, &entries[i]);
+        twin_seq *s;
+        int rc = twin_use(t, entries[i].seq, &s);
+        if (rc == 0)
+            rc = listed_before(entries, i) ? KVK_EINVAL : check_entry(t, &entries[i]);
         if (rc < 0)
             return rc;
     }
@@ -69,8 +78,8 @@ int twin_plan_check(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_pla
 
 static void list_pages(const twin *t, twin_batch *b, const twin_seq *s)
 {
-    for (uint32_t i = 0; i < twin_pages_for(t, s->n_tokens); i++) {
-        for (uint32_t g = 0; g < t->config.n_groups; g++)
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        for (uint32_t i = s->first[g]; i < twin_pages_for(t, s->n_tokens); i++)
             b->lists[s->table[g][i]] = t->pages[s->table[g][i]].generation;
     }
 }
@@ -85,6 +94,7 @@ void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch ha
     for (uint32_t i = 0; i < n; i++) {
         twin_seq *s = twin_find(t, entries[i].seq);
         b->entries[i] = (twin_entry){.seq = s->handle, .start = s->n_tokens, .n_query = entries[i].n_query};
+        memcpy(b->entries[i].first, s->first, sizeof s->first);
         memcpy(b->entries[i].table, s->table, sizeof s->table);
         twin_set_length(t, s, s->n_tokens + entries[i].n_query);
         s->n_in_flight++;
@@ -97,7 +107,7 @@ void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch ha
 static bool reads(const twin *t, const twin_entry *e, uint32_t group, uint32_t page, uint32_t offset)
 {
     uint32_t end = e->start + e->n_query, page_tokens = t->config.page_tokens;
-    for (uint32_t i = 0; i * page_tokens + offset < end; i++) {
+    for (uint32_t i = e->first[group]; i * page_tokens + offset < end; i++) {
         if (e->table[group][i] == page)
             return true;
     }
@@ -209,19 +219,45 @@ static uint32_t count_in_flight(const twin *t)
     return n;
 }
 
+bool twin_is_quiet(const twin *t)
+{
+    return count_in_flight(t) == 0 && t->n_moves == 0 && twin_draining(t) == 0;
+}
+
+uint32_t twin_host_used(const twin *t)
+{
+    return t->n_host_touched - t->host_given.n;
+}
+
+/* Those of the pool that are in a state, and how many tokens they hold; those that are pinned alone if so asked. */
+static uint32_t count_pages(const twin *t, enum kvk_page_state state, bool pinned, uint64_t *n_tokens)
+{
+    uint32_t n = 0;
+    *n_tokens = 0;
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        if (t->pages[i].state != state || (pinned && !t->pages[i].pins))
+            continue;
+        n++;
+        *n_tokens += t->pages[i].n_tokens;
+    }
+    return n;
+}
+
 void twin_stats(const twin *t, kvk_stats *out)
 {
+    uint64_t any;
     *out = t->totals;
-    out->n_pages = t->config.n_pages;
+    out->pages_draining = twin_draining(t);
+    out->n_pages = t->config.n_pages + out->pages_draining;
     out->page_tokens = t->config.page_tokens;
-    out->pages_free = t->freed.n + out->n_pages - t->n_touched;
     out->pages_cached = t->cached.n;
     out->pages_limbo = t->limbo.n;
-    out->pages_used = out->n_pages - out->pages_free - out->pages_cached - out->pages_limbo;
+    out->pages_pinned = count_pages(t, KVK_PAGE_CACHED, true, &any);
+    out->pages_used = count_pages(t, KVK_PAGE_USED, false, &out->live_tokens);
+    out->pages_free = out->n_pages - out->pages_used - out->pages_cached - out->pages_limbo;
+    out->host_pages_used = twin_host_used(t);
     out->batches_in_flight = count_in_flight(t);
     out->moves_waiting = t->n_moves;
-    for (uint32_t i = 0; i < t->n_touched; i++)
-        out->live_tokens += t->pages[i].state == KVK_PAGE_USED ? t->pages[i].n_tokens : 0;
     out->usage_pages = (double)out->pages_used / out->n_pages;
     out->usage_tokens = (double)out->live_tokens / ((double)out->n_pages * out->page_tokens);
 }

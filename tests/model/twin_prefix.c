@@ -3,8 +3,79 @@
 
 #include "twin.h"
 
+/* ---- Content ---- */
+
+/* Bytes that name one page. */
+uint32_t twin_unit(const twin *t)
+{
+    return t->config.content == KVK_CONTENT_KEYS ? (uint32_t)sizeof(kvk_key)
+                                                 : t->config.page_tokens * (uint32_t)sizeof(uint32_t);
+}
+
+bool twin_starts_with(const twin_text *text, const twin_text *head)
+{
+    return text->n_bytes >= head->n_bytes && memcmp(text->bytes, head->bytes, head->n_bytes) == 0 &&
+           memcmp(text->extras, head->extras, head->n_bytes / sizeof(uint32_t)) == 0 &&
+           text->salt.lo == head->salt.lo && text->salt.hi == head->salt.hi && text->adapter == head->adapter;
+}
+
+/* Bytes of the full pages that the sequence goes on from. */
+uint32_t twin_full_bytes(const twin *t, const twin_seq *s)
+{
+    bool goes_on = s->handle && !s->mute && t->config.content != KVK_CONTENT_NONE;
+    return goes_on ? s->n_committed / t->config.page_tokens * twin_unit(t) : 0;
+}
+
+/* A content is known while a page holds it or something longer, or a sequence goes on from such: one of at least
+ * `n_bytes`. Since when; 0: it is not known. */
+uint64_t twin_known_since(const twin *t, const twin_text *content, uint32_t n_bytes)
+{
+    uint32_t index = content->n_bytes / twin_unit(t) - 1;
+    for (uint32_t i = 0; i < t->n_touched; i++) {
+        const twin_page *page = &t->pages[i];
+        if (page->published_at && page->content.n_bytes >= n_bytes && twin_starts_with(&page->content, content))
+            return page->born[index];
+    }
+    for (uint32_t i = 0; i < TWIN_SEQS; i++) {
+        const twin_seq *s = &t->seqs[i];
+        if (s->handle && twin_full_bytes(t, s) >= n_bytes && twin_starts_with(&s->text, content))
+            return s->born[index];
+    }
+    return 0;
+}
+
+bool twin_is_known(const twin *t, const twin_text *content)
+{
+    return twin_known_since(t, content, content->n_bytes) != 0;
+}
+
+bool twin_is_continued(const twin *t, const twin_text *content)
+{
+    return twin_known_since(t, content, content->n_bytes + 1) != 0;
+}
+
+void twin_tell(twin *t, enum kvk_event_kind kind, uint32_t page)
+{
+    if (!t->listening)
+        return;
+    t->events[t->n_events] = (twin_event){.kind = kind, .page = page};
+    if (kind != KVK_EVENT_CLEARED) {
+        t->events[t->n_events].group = t->pages[page].group;
+        t->events[t->n_events].content = t->pages[page].content;
+    }
+    t->n_events++;
+}
+
+void twin_copy_tokens(twin_text *to, const twin_text *from, uint32_t first, uint32_t n)
+{
+    memcpy(to->bytes + first * sizeof(uint32_t), from->bytes + first * sizeof(uint32_t), n * sizeof(uint32_t));
+    memcpy(to->extras + first, from->extras + first, n);
+}
+
+/* ---- Finding ---- */
+
 /* The copy published first of the first `n` pages of `text`, or TWIN_PAGES. */
-static uint32_t find_copy(const twin *t, const twin_text *text, uint32_t n, uint32_t group)
+uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32_t group)
 {
     uint32_t best = TWIN_PAGES;
     for (uint32_t i = 0; i < t->n_touched; i++) {
@@ -28,14 +99,20 @@ static twin_text text_of(const twin *t, const kvk_seq_params *params, const kvk_
         text.n_bytes = sizeof text.bytes; /* no page is that far */
     if (text.n_bytes)
         memcpy(text.bytes, keys ? (const void *)prompt->keys : (const void *)prompt->tokens, text.n_bytes);
+    for (uint32_t i = 0; i < prompt->n_extras && prompt->extras[i].position < TWIN_TOKENS; i++)
+        text.extras[prompt->extras[i].position] = (unsigned char)prompt->extras[i].key.lo;
     return text;
 }
 
-static bool copies_at(const twin *t, const twin_text *text, uint32_t index, uint32_t ids[TWIN_GROUPS])
+/* Is page `index` of the text known, and there in all groups without a window? */
+static bool is_there(const twin *t, const twin_text *text, uint32_t index)
 {
+    twin_text head = *text;
+    head.n_bytes = (index + 1) * twin_unit(t);
+    if (head.n_bytes > text->n_bytes || !twin_is_known(t, &head))
+        return false;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        ids[g] = find_copy(t, text, index + 1, g);
-        if (ids[g] == TWIN_PAGES)
+        if (t->windows[g] == 0 && twin_find_copy(t, text, index + 1, g) == TWIN_PAGES)
             return false;
     }
     return true;
@@ -50,21 +127,52 @@ static uint32_t most_pages(const twin *t, const kvk_text *prompt)
     return t->config.content == KVK_CONTENT_KEYS && prompt->n_keys < n ? prompt->n_keys : n;
 }
 
-/* Pages of each group that an attach would give, into table[][]. */
-static uint32_t match(const twin *t, const kvk_seq_params *params, const kvk_text *prompt,
-                      uint32_t table[TWIN_GROUPS][TWIN_PAGES])
+uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens)
 {
-    twin_text text = text_of(t, params, prompt);
-    uint32_t n = most_pages(t, prompt), i = 0, ids[TWIN_GROUPS];
-    for (; i < n && (i + 1) * twin_unit(t) <= text.n_bytes && copies_at(t, &text, i, ids); i++) {
-        for (uint32_t g = 0; g < t->config.n_groups; g++)
-            table[g][i] = ids[g];
+    uint32_t window = t->windows[group];
+    return window == 0 || n_tokens < window ? 0 : (n_tokens - window + 1) / t->config.page_tokens;
+}
+
+/* Do all groups with a window have what follows `n` pages of the text? If not, *n is where the last gap begins. */
+static bool windows_are_whole(const twin *t, const twin_text *text, uint32_t *n)
+{
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        for (uint32_t i = *n; t->windows[g] && i > twin_needs_from(t, g, *n * t->config.page_tokens); i--) {
+            if (twin_find_copy(t, text, i, g) == TWIN_PAGES) {
+                *n = i - 1;
+                return false;
+            }
+        }
     }
-    return i;
+    return true;
+}
+
+/* Pages that an attach would give. */
+static uint32_t match(const twin *t, const twin_text *text, const kvk_text *prompt)
+{
+    uint32_t most = most_pages(t, prompt), n = 0;
+    while (n < most && is_there(t, text, n))
+        n++;
+    while (!windows_are_whole(t, text, &n))
+        ;
+    return n;
+}
+
+/* Are extra keys allowed, within the text and in order? */
+int twin_check_text(const twin *t, const kvk_text *text)
+{
+    bool valid = text->n_extras == 0 || t->config.extra_keys;
+    for (uint32_t i = 0; i < text->n_extras; i++) {
+        valid = valid && text->extras[i].position < text->n_tokens;
+        valid = valid && (i == 0 || text->extras[i].position > text->extras[i - 1].position);
+    }
+    return valid ? 0 : KVK_EINVAL;
 }
 
 static int check_prompt(const twin *t, const kvk_text *prompt)
 {
+    if (twin_check_text(t, prompt) < 0)
+        return KVK_EINVAL;
     return t->config.content == KVK_CONTENT_KEYS && prompt->n_keys > prompt->n_tokens / t->config.page_tokens
                ? KVK_EINVAL
                : 0;
@@ -72,134 +180,57 @@ static int check_prompt(const twin *t, const kvk_text *prompt)
 
 int twin_lookup(const twin *t, const kvk_seq_params *params, const kvk_text *prompt)
 {
-    uint32_t table[TWIN_GROUPS][TWIN_PAGES];
-    int rc = check_prompt(t, prompt);
-    return rc < 0 ? rc : (int)(match(t, params, prompt, table) * t->config.page_tokens);
-}
-
-int twin_attach(twin *t, kvk_seq handle, const kvk_text *prompt)
-{
-    twin_seq *s = twin_find(t, handle);
     if (check_prompt(t, prompt) < 0)
         return KVK_EINVAL;
-    if (!s)
-        return KVK_ESTALE;
-    if (s->n_tokens || s->n_pages)
-        return KVK_ESTATE;
-    kvk_seq_params params = {.salt = s->text.salt, .adapter = s->text.adapter};
-    s->n_pages = match(t, &params, prompt, s->table);
-    s->n_tokens = s->n_committed = s->n_pages * t->config.page_tokens;
-    s->text = text_of(t, &params, prompt);
-    s->text.n_bytes = s->n_pages * twin_unit(t);
+    twin_text text = text_of(t, params, prompt);
+    return (int)(match(t, &text, prompt) * t->config.page_tokens);
+}
+
+static void remember_births(const twin *t, twin_seq *s)
+{
+    twin_text head = s->text;
+    for (uint32_t i = 0; i < s->end; i++) {
+        head.n_bytes = (i + 1) * twin_unit(t);
+        s->born[i] = twin_known_since(t, &head, head.n_bytes);
+    }
+}
+
+static void attach_pages(twin *t, twin_seq *s, const twin_text *text, uint32_t n)
+{
+    s->text = *text;
+    s->text.n_bytes = n * twin_unit(t);
     s->mute = false;
-    for (uint32_t i = 0; i < s->n_pages; i++) {
-        for (uint32_t g = 0; g < t->config.n_groups; g++) {
+    s->end = n;
+    remember_births(t, s);
+    s->n_tokens = s->n_committed = n * t->config.page_tokens;
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        s->first[g] = twin_needs_from(t, g, s->n_tokens);
+        for (uint32_t i = s->first[g]; i < n; i++) {
+            s->table[g][i] = twin_find_copy(t, text, i + 1, g);
             t->pages[s->table[g][i]].uses++;
             twin_share(t, s->table[g][i]);
         }
     }
+}
+
+int twin_attach(twin *t, kvk_seq handle, const kvk_text *prompt)
+{
+    twin_seq *s;
+    if (check_prompt(t, prompt) < 0)
+        return KVK_EINVAL;
+    int rc = twin_use(t, handle, &s);
+    if (rc < 0)
+        return rc;
+    if (s->n_tokens || s->end)
+        return KVK_ESTATE;
+    kvk_seq_params params = {.salt = s->text.salt, .adapter = s->text.adapter};
+    twin_text text = text_of(t, &params, prompt);
+    attach_pages(t, s, &text, match(t, &text, prompt));
+    t->totals.prefix_page_hits += s->end;
+    uint32_t head = twin_attach_head(t, s, prompt);
+    t->totals.partial_hits += head;
     t->totals.prefix_queries += prompt->n_tokens;
     t->totals.prefix_page_queries += most_pages(t, prompt);
     t->totals.prefix_hits += s->n_tokens;
-    t->totals.prefix_page_hits += s->n_pages;
     return (int)s->n_tokens;
-}
-
-/* When a content became known: it is while some page holds it or something longer. */
-static uint64_t birth(twin *t, const twin_text *content, uint32_t index)
-{
-    for (uint32_t i = 0; i < t->n_touched; i++) {
-        if (t->pages[i].published_at && twin_starts_with(&t->pages[i].content, content))
-            return t->pages[i].born[index];
-    }
-    return ++t->n_born;
-}
-
-static void name_page(twin *t, twin_page *page, const twin_text *content, uint32_t index)
-{
-    twin_text head = *content;
-    for (uint32_t i = 0; i <= index; i++) {
-        head.n_bytes = (i + 1) * twin_unit(t);
-        page->born[i] = birth(t, &head, i);
-    }
-    page->content = *content;
-    page->published_at = ++t->n_published;
-    twin_note_published(t, page);
-}
-
-/* Makes page `index` of a sequence findable, or finds that another sequence named it differently. */
-static void publish(twin *t, twin_seq *s, uint32_t index)
-{
-    twin_text content = s->text;
-    content.n_bytes = (index + 1) * twin_unit(t);
-    for (uint32_t g = 0; g < t->config.n_groups && !s->mute; g++) {
-        twin_page *page = &t->pages[s->table[g][index]];
-        if (page->published_at) {
-            s->mute = page->content.n_bytes != content.n_bytes || !twin_starts_with(&content, &page->content);
-        } else {
-            name_page(t, page, &content, index);
-        }
-    }
-}
-
-static void append_text(const twin *t, twin_seq *s, const kvk_text *text)
-{
-    bool keys = t->config.content == KVK_CONTENT_KEYS;
-    uint32_t n_bytes = keys ? text->n_keys * (uint32_t)sizeof(kvk_key) : text->n_tokens * (uint32_t)sizeof(uint32_t);
-    if (t->config.content == KVK_CONTENT_NONE || n_bytes == 0)
-        return;
-    memcpy(s->text.bytes + s->text.n_bytes, keys ? (const void *)text->keys : (const void *)text->tokens, n_bytes);
-    s->text.n_bytes += n_bytes;
-}
-
-/* May a commit lengthen the sequence, or would it write into a page that others see? */
-bool twin_may_write(const twin *t, const twin_seq *s)
-{
-    if (s->n_tokens % t->config.page_tokens == 0)
-        return true;
-    for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        const twin_page *page = &t->pages[s->table[g][s->n_tokens / t->config.page_tokens]];
-        if (twin_is_shared(t, page) || page->published_at)
-            return false;
-    }
-    return true;
-}
-
-int twin_commit(twin *t, kvk_seq handle, const kvk_text *text)
-{
-    twin_seq *s = twin_find(t, handle);
-    if (!s)
-        return KVK_ESTALE;
-    uint64_t end = (uint64_t)s->n_committed + text->n_tokens;
-    uint64_t full = end / t->config.page_tokens, was = s->n_committed / t->config.page_tokens;
-    if (end > (uint64_t)s->n_pages * t->config.page_tokens || (end > s->n_tokens && !twin_may_write(t, s)))
-        return KVK_ESTATE;
-    if (t->config.content == KVK_CONTENT_KEYS && text->n_keys != full - was)
-        return KVK_EINVAL;
-    append_text(t, s, text);
-    s->n_committed = (uint32_t)end;
-    if (s->n_tokens < s->n_committed)
-        twin_set_length(t, s, s->n_committed);
-    for (uint32_t i = (uint32_t)was; i < full && t->config.content != KVK_CONTENT_NONE; i++)
-        publish(t, s, i);
-    return (int)(full - was);
-}
-
-/* What the sequence has named up to `n_committed` tokens. Where full pages are dropped, it goes on from what the kept
- * ones can be found by, and from nothing if they cannot. */
-void twin_unname(twin *t, twin_seq *s, uint32_t n_committed)
-{
-    uint32_t full = n_committed / t->config.page_tokens, rest = n_committed % t->config.page_tokens;
-    bool drops = full < s->n_committed / t->config.page_tokens, keys = t->config.content == KVK_CONTENT_KEYS;
-    s->n_committed = n_committed;
-    if (t->config.content == KVK_CONTENT_NONE)
-        return;
-    if (drops) {
-        uint32_t last = rest && !keys ? full + 1 : full; /* pages that must be known */
-        const twin_page *page = last ? &t->pages[s->table[0][last - 1]] : NULL;
-        s->mute = page && !page->published_at;
-        if (page && page->published_at)
-            memcpy(s->text.bytes, page->content.bytes, page->content.n_bytes);
-    }
-    s->text.n_bytes = keys ? full * twin_unit(t) : n_committed * (uint32_t)sizeof(uint32_t);
 }

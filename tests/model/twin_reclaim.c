@@ -24,6 +24,8 @@ static void forget_gone(twin *t, const twin_text *content)
 
 void twin_note_published(twin *t, twin_page *page)
 {
+    page->level = KVK_RETAIN_DEFAULT;
+    page->deadline = TWIN_NEVER;
     page->uses = 0;
     page->in_main = find_gone(t, &page->content) < TWIN_PAGES;
     page->queued_at = ++t->n_queued;
@@ -41,48 +43,58 @@ void twin_note_reclaimed(twin *t, const twin_page *page)
     t->gone[t->n_gone++].counts = true;
 }
 
-static uint32_t oldest_born(const twin *t)
+/* Which of two cached pages goes first: by level, then by the order. */
+static bool goes_before(const twin *t, uint32_t a, uint32_t b)
 {
-    uint32_t best = t->cached.ids[0];
-    for (uint32_t i = 1; i < t->cached.n; i++) {
-        if (t->pages[t->cached.ids[i]].published_at < t->pages[best].published_at)
-            best = t->cached.ids[i];
+    const twin_page *x = &t->pages[a], *y = &t->pages[b];
+    if (x->level != y->level)
+        return x->level < y->level;
+    switch ((kvk_reclaim)t->config.reclaim) {
+    case KVK_RECLAIM_FIFO:
+        return x->published_at < y->published_at;
+    case KVK_RECLAIM_LFU:
+        return x->uses < y->uses;
+    case KVK_RECLAIM_S3FIFO:
+        return x->queued_at < y->queued_at;
+    case KVK_RECLAIM_LRU:
+        break;
     }
-    return best;
+    return false; /* the list is in order of release */
 }
 
-static uint32_t least_used(const twin *t)
-{
-    uint32_t best = t->cached.ids[0];
-    for (uint32_t i = 1; i < t->cached.n; i++) {
-        if (t->pages[t->cached.ids[i]].uses < t->pages[best].uses)
-            best = t->cached.ids[i];
-    }
-    return best;
-}
-
-/* The oldest page of a queue, or TWIN_PAGES; and how many it has. */
-static uint32_t queue_head(const twin *t, bool in_main, uint32_t *n)
+/* The first page to go of those with this `in_main`, or of all if `any`; TWIN_PAGES if there is none. And how many
+ * there are. */
+static uint32_t first_to_go(const twin *t, bool any, bool in_main, uint32_t *n)
 {
     uint32_t best = TWIN_PAGES;
     *n = 0;
     for (uint32_t i = 0; i < t->cached.n; i++) {
         uint32_t id = t->cached.ids[i];
-        if (t->pages[id].in_main != in_main)
+        if (t->pages[id].pins || (!any && t->pages[id].in_main != in_main))
             continue;
         ++*n;
-        if (best == TWIN_PAGES || t->pages[id].queued_at < t->pages[best].queued_at)
+        if (best == TWIN_PAGES || goes_before(t, id, best))
             best = id;
     }
     return best;
+}
+
+/* Is the small queue's turn? A lower level goes first, wherever it is. */
+static bool is_small_due(const twin *t, uint32_t small, uint32_t main, uint32_t n_small)
+{
+    if (small == TWIN_PAGES || main == TWIN_PAGES)
+        return main == TWIN_PAGES;
+    if (t->pages[small].level != t->pages[main].level)
+        return t->pages[small].level < t->pages[main].level;
+    return n_small > t->config.n_pages / 10;
 }
 
 static uint32_t s3fifo_due(twin *t)
 {
     for (;;) {
         uint32_t n_small, n_main;
-        uint32_t small = queue_head(t, false, &n_small), main = queue_head(t, true, &n_main);
-        bool from_small = n_small > t->config.n_pages / 10 || n_main == 0;
+        uint32_t small = first_to_go(t, false, false, &n_small), main = first_to_go(t, false, true, &n_main);
+        bool from_small = is_small_due(t, small, main, n_small);
         twin_page *page = &t->pages[from_small ? small : main];
         uint32_t uses = page->uses < 3 ? page->uses : 3;
         if (from_small ? uses < 2 : uses == 0)
@@ -95,15 +107,22 @@ static uint32_t s3fifo_due(twin *t)
 
 uint32_t twin_due(twin *t)
 {
-    switch ((kvk_reclaim)t->config.reclaim) {
-    case KVK_RECLAIM_FIFO:
-        return oldest_born(t);
-    case KVK_RECLAIM_LFU:
-        return least_used(t);
-    case KVK_RECLAIM_S3FIFO:
-        return s3fifo_due(t);
-    case KVK_RECLAIM_LRU:
-        break;
+    uint32_t n;
+    return t->config.reclaim == KVK_RECLAIM_S3FIFO ? s3fifo_due(t) : first_to_go(t, true, false, &n);
+}
+
+/* A cached page whose level changes comes last among those of its new level. */
+void twin_set_level(twin *t, uint32_t id, uint32_t level)
+{
+    twin_page *page = &t->pages[id];
+    if (page->level == level)
+        return;
+    page->level = level;
+    for (uint32_t i = 0; i < t->cached.n; i++) {
+        if (t->cached.ids[i] == id) {
+            memmove(&t->cached.ids[i], &t->cached.ids[i + 1], (t->cached.n - i - 1) * sizeof id);
+            t->cached.ids[t->cached.n - 1] = id;
+            return;
+        }
     }
-    return t->cached.ids[0];
 }

@@ -1,4 +1,4 @@
-/* twin_seq.c: sequences and the room they have. */
+/* twin_seq.c: sequences: open, fork, shorten, close. */
 #include <string.h>
 
 #include "twin.h"
@@ -12,12 +12,19 @@ twin_seq *twin_find(twin *t, kvk_seq handle)
     return NULL;
 }
 
+int twin_use(twin *t, kvk_seq handle, twin_seq **out)
+{
+    *out = twin_find(t, handle);
+    if (!*out)
+        return KVK_ESTALE;
+    return (*out)->swapped ? KVK_ESTATE : 0;
+}
+
 static twin_seq *empty_place(twin *t)
 {
     uint32_t i = 0;
     while (t->seqs[i].handle)
         i++;
-    memset(&t->seqs[i], 0, sizeof t->seqs[i]);
     return &t->seqs[i];
 }
 
@@ -36,29 +43,60 @@ uint32_t twin_pages_for(const twin *t, uint32_t n_tokens)
     return (n_tokens + t->config.page_tokens - 1) / t->config.page_tokens;
 }
 
-void twin_open(twin *t, const kvk_seq_params *params, kvk_seq handle)
+/* A new sequence, in the slot left last. */
+static void enter(twin *t, twin_seq *s, kvk_seq handle)
 {
-    twin_seq *s = empty_place(t);
     s->handle = handle;
-    s->priority = params->priority;
-    s->text.salt = params->salt;
-    s->text.adapter = params->adapter;
+    s->slot = t->left_slots.n ? t->left_slots.ids[--t->left_slots.n] : t->n_slots++;
+    s->number = t->n_opened++;
     count_sequences(t);
 }
 
-/* Gives back the pages past the first `keep` of each group, tail first. Returns those nobody refers to any more. */
-static int give_back(twin *t, twin_seq *s, uint32_t keep)
+void twin_open(twin *t, const kvk_seq_params *params, kvk_seq handle)
+{
+    twin_seq *s = empty_place(t);
+    memset(s, 0, sizeof *s);
+    s->priority = params->priority;
+    s->text.salt = params->salt;
+    s->text.adapter = params->adapter;
+    enter(t, s, handle);
+}
+
+static const kvk_retention *range_of(const twin_seq *s, uint64_t token)
+{
+    for (uint32_t i = 0; i < s->n_ranges; i++) {
+        if (s->ranges[i].begin <= token && token < s->ranges[i].end)
+            return &s->ranges[i];
+    }
+    return NULL;
+}
+
+bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry)
+{
+    uint32_t page = s->table[group][entry];
+    const kvk_retention *range = range_of(s, (uint64_t)entry * t->config.page_tokens);
+    if (range) {
+        bool ends = range->duration_ms && range->duration_ms < TWIN_NEVER - t->now;
+        twin_set_level(t, page, range->priority);
+        t->pages[page].deadline = ends ? t->now + range->duration_ms : TWIN_NEVER;
+    }
+    return twin_release(t, page, s->last_batch);
+}
+
+int twin_give_back(twin *t, twin_seq *s, uint32_t keep)
 {
     int gone = 0;
-    for (; s->n_pages > keep; s->n_pages--) {
+    for (; s->end > keep; s->end--) {
         for (uint32_t g = 0; g < t->config.n_groups; g++)
-            gone += twin_release(t, s->table[g][s->n_pages - 1], s->last_batch);
+            gone += s->end > s->first[g] && twin_let_go(t, s, g, s->end - 1);
     }
+    for (uint32_t g = 0; g < t->config.n_groups; g++)
+        s->first[g] = s->first[g] < keep ? s->first[g] : keep;
     return gone;
 }
 
 /* Batches in flight must not touch its length when they end. */
-static void leave_alone(twin *t, kvk_seq handle)
+void twin_leave_alone(twin *t, kvk_seq handle)
 {
     for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
         for (uint32_t k = 0; k < t->batches[i].n; k++) {
@@ -73,142 +111,62 @@ int twin_close(twin *t, kvk_seq handle)
     twin_seq *s = twin_find(t, handle);
     if (!s)
         return KVK_ESTALE;
-    int gone = give_back(t, s, 0);
-    leave_alone(t, handle);
+    int gone = s->swapped ? 0 : twin_give_back(t, s, 0);
+    if (s->swapped)
+        twin_drop_host(t, s);
+    twin_leave_alone(t, handle);
     s->handle = 0;
+    t->left_slots.ids[t->left_slots.n++] = s->slot;
     count_sequences(t);
     return gone;
 }
 
 int twin_fork(twin *t, kvk_seq parent, kvk_seq child)
 {
-    const twin_seq *from = twin_find(t, parent);
-    if (!from)
-        return KVK_ESTALE;
+    twin_seq *from;
+    int rc = twin_use(t, parent, &from);
+    if (rc < 0)
+        return rc;
     if (from->n_in_flight)
         return KVK_EBUSY;
     twin_seq *s = empty_place(t);
     *s = *from;
-    s->handle = child;
-    s->n_pages = twin_pages_for(t, s->n_tokens);
+    s->end = twin_pages_for(t, s->n_tokens);
     s->last_batch = 0;
-    for (uint32_t i = 0; i < s->n_pages; i++) {
-        for (uint32_t g = 0; g < t->config.n_groups; g++)
+    s->n_ranges = 0;
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        for (uint32_t i = s->first[g]; i < s->end; i++)
             t->pages[s->table[g][i]].refs++;
     }
-    count_sequences(t);
+    enter(t, s, child);
     return 0;
+}
+
+/* Has a window let go what the token after the first `n_tokens` would attend to? */
+static bool has_slid_past(const twin *t, const twin_seq *s, uint32_t n_tokens)
+{
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        if (n_tokens && twin_needs_from(t, g, n_tokens) < s->first[g])
+            return true;
+    }
+    return false;
 }
 
 int twin_truncate(twin *t, kvk_seq handle, uint32_t n_tokens)
 {
-    twin_seq *s = twin_find(t, handle);
-    if (!s)
-        return KVK_ESTALE;
+    twin_seq *s;
+    int rc = twin_use(t, handle, &s);
+    if (rc < 0)
+        return rc;
     if (n_tokens > s->n_tokens)
         return KVK_EINVAL;
+    if (has_slid_past(t, s, n_tokens))
+        return KVK_ESTATE;
     if (n_tokens < s->n_tokens)
-        leave_alone(t, handle);
+        twin_leave_alone(t, handle);
     if (n_tokens < s->n_committed)
         twin_unname(t, s, n_tokens);
-    int gone = give_back(t, s, twin_pages_for(t, n_tokens));
+    int gone = twin_give_back(t, s, twin_pages_for(t, n_tokens));
     twin_set_length(t, s, n_tokens);
     return gone;
-}
-
-typedef struct {
-    uint32_t missing; /* pages more in each group */
-    uint32_t copies;  /* pages that replace a shared partial last page */
-    uint32_t need;    /* pages to take, all groups */
-    int can;
-} growth;
-
-/* The page that the next token goes into, where it holds tokens already; else NULL. */
-static twin_page *partial_page(twin *t, const twin_seq *s, uint32_t group)
-{
-    uint32_t index = s->n_tokens / t->config.page_tokens;
-    return s->n_tokens % t->config.page_tokens ? &t->pages[s->table[group][index]] : NULL;
-}
-
-static int judge(const twin *t, uint64_t need, uint64_t pages_after, kvk_effort effort)
-{
-    uint64_t keep = effort == KVK_FREE_ONLY ? t->config.watermark : 0;
-    if (need == 0)
-        return KVK_OK;
-    if (pages_after + keep > t->config.n_pages)
-        return KVK_NEVER;
-    return need + keep > twin_available(t) ? KVK_LATER : KVK_OK;
-}
-
-static growth grow(twin *t, const twin_seq *s, uint32_t n_tokens, kvk_effort effort)
-{
-    growth g = {.can = KVK_OK};
-    if (n_tokens == 0)
-        return g;
-    uint64_t after = ((uint64_t)s->n_tokens + n_tokens + t->config.page_tokens - 1) / t->config.page_tokens;
-    uint64_t missing = after > s->n_pages ? after - s->n_pages : 0;
-    for (uint32_t i = 0; i < t->config.n_groups; i++) {
-        const twin_page *page = partial_page(t, s, i);
-        g.copies += page && twin_is_shared(t, page);
-    }
-    uint64_t need = missing * t->config.n_groups + g.copies;
-    g.can = judge(t, need, (s->n_pages + missing) * t->config.n_groups, effort);
-    if (g.can == KVK_OK) {
-        g.missing = (uint32_t)missing;
-        g.need = (uint32_t)need;
-    }
-    return g;
-}
-
-int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort)
-{
-    const twin_seq *s = twin_find(t, handle);
-    return s ? grow(t, s, n_tokens, effort).can : KVK_ESTALE;
-}
-
-/* Replaces the shared partial last page of a group. Returns the old page. */
-static uint32_t copy_last(twin *t, twin_seq *s, uint32_t group)
-{
-    uint32_t *entry = &s->table[group][s->n_tokens / t->config.page_tokens], n = s->n_tokens % t->config.page_tokens;
-    uint32_t old = *entry;
-    *entry = twin_take(t, group);
-    t->pages[*entry].n_tokens = n;
-    twin_queue_move(t, (kvk_move){KVK_MOVE_COPY, group, old, *entry, n});
-    t->totals.cow_copies++;
-    return old;
-}
-
-/* Makes the partial last page of a group writable. Returns the page replaced, or TWIN_PAGES. */
-static uint32_t open_last(twin *t, twin_seq *s, uint32_t group)
-{
-    twin_page *page = partial_page(t, s, group);
-    if (page && twin_is_shared(t, page))
-        return copy_last(t, s, group);
-    if (page && page->published_at) {
-        page->published_at = 0;
-        page->n_tokens = s->n_tokens % t->config.page_tokens;
-    }
-    return TWIN_PAGES;
-}
-
-int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort)
-{
-    twin_seq *s = twin_find(t, handle);
-    if (!s)
-        return KVK_ESTALE;
-    growth g = grow(t, s, n_tokens, effort);
-    if (g.can != KVK_OK)
-        return g.can == KVK_NEVER ? KVK_ENEVER : KVK_ENOPAGE;
-    uint32_t old[TWIN_GROUPS];
-    for (uint32_t i = 0; i < t->config.n_groups && n_tokens; i++) {
-        old[i] = open_last(t, s, i);
-        for (uint32_t k = 0; k < g.missing; k++)
-            s->table[i][s->n_pages + k] = twin_take(t, i);
-    }
-    s->n_pages += g.missing;
-    for (uint32_t i = 0; i < t->config.n_groups && n_tokens; i++) {
-        if (old[i] != TWIN_PAGES)
-            twin_release(t, old[i], s->last_batch);
-    }
-    return (int)g.need;
 }

@@ -38,6 +38,8 @@ static _Noreturn void give_up(const world *w)
     printf("  at op %llu, seed %llu: %s\n", (unsigned long long)w->n_ops, (unsigned long long)w->seed, w->what);
     printf("  page_tokens %u, pages %u, groups %u, watermark %u, content %u, zero_fill %u, reclaim %u, letters %u\n",
            c->page_tokens, c->n_pages, c->n_groups, c->watermark, c->content, c->zero_fill, c->reclaim, w->n_letters);
+    printf("  windows %u %u %u, host pages %u, partial reuse %u, extra keys %u\n", w->twin.windows[0],
+           w->twin.windows[1], w->twin.windows[2], c->host_pages, c->partial_reuse, c->extra_keys);
     exit(1);
 }
 
@@ -88,17 +90,29 @@ bool world_struck(world *w, int rc)
 
 /* ---- Opening and closing ---- */
 
-static kvk_config random_config(world *w)
+/* Most caches have a group with a window, some nothing else. */
+static void draw_windows(world *w, kvk_group groups[TWIN_GROUPS])
+{
+    uint32_t share = 1 + world_random(w, 3);
+    for (uint32_t g = 0; g < TWIN_GROUPS; g++)
+        groups[g] = (kvk_group){.window = world_one_in(w, share) ? 1 + world_random(w, 14) : 0};
+}
+
+static kvk_config random_config(world *w, const kvk_group *groups)
 {
     kvk_config c;
     kvk_config_init(&c);
     c.page_tokens = 1 + world_random(w, TWIN_PAGE_TOKENS);
-    c.n_pages = 4 + world_random(w, TWIN_PAGES - 3);
+    c.n_pages = 4 + world_random(w, TWIN_PAGES - 11);
     c.n_groups = 1 + world_random(w, TWIN_GROUPS);
     c.watermark = world_random(w, 4);
     c.content = world_one_in(w, 8) ? KVK_CONTENT_NONE : KVK_CONTENT_TOKENS + world_random(w, 2);
     c.zero_fill = world_one_in(w, 3);
     c.reclaim = world_one_in(w, 2) ? KVK_RECLAIM_LRU : world_random(w, 4);
+    c.partial_reuse = c.content == KVK_CONTENT_TOKENS && world_one_in(w, 3);
+    c.extra_keys = c.content == KVK_CONTENT_TOKENS && world_one_in(w, 3);
+    c.host_pages = world_one_in(w, 4) ? 0 : world_random(w, TWIN_HOST_PAGES + 1);
+    c.groups = world_one_in(w, 3) ? NULL : groups;
     c.hash_seed = next_random(&w->random);
     c.allocator = w->fail_allocations || !world_one_in(w, 4) ? &w->allocator : NULL;
     return c;
@@ -130,8 +144,11 @@ void world_open(world *w)
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
     memset(w->stale_batches, 0, sizeof w->stale_batches);
     world_say(w, "cache_open");
-    kvk_config config = random_config(w);
+    draw_windows(w, w->groups);
+    kvk_config config = w->config = random_config(w, w->groups);
     twin_init(&w->twin, &config);
+    w->n_pages = config.n_pages;
+    w->n_events = w->n_keys = 0;
     do {
         world_arm(w);
         rc = kvk_cache_open(&config, &w->cache);
@@ -139,6 +156,7 @@ void world_open(world *w)
     world_expect(w, "kvk_cache_open", 0, rc);
     if (config.reclaim != KVK_RECLAIM_S3FIFO && world_one_in(w, 3)) /* that one tells contents by their key alone */
         world_collide(w->cache, world_random(w, 4));
+    world_listen(w, w->cache, world_one_in(w, 2));
     w->recorded = world_one_in(w, 8);
     if (w->recorded)
         start_recording(w);
@@ -156,21 +174,41 @@ void world_close(world *w)
 
 /* ---- Comparing ---- */
 
+static void compare_table(world *w, const twin_seq *s, uint32_t group)
+{
+    uint32_t pages[TWIN_ENTRIES], n = s->end - s->first[group];
+    world_expect(w, "kvk_seq_first", s->first[group] * w->twin.config.page_tokens,
+                 kvk_seq_first(w->cache, s->handle, group));
+    world_expect(w, "kvk_seq_table", n, kvk_seq_table(w->cache, s->handle, group, pages, TWIN_ENTRIES));
+    for (uint32_t i = 0; i < n; i++)
+        world_expect(w, "table entry", s->table[group][s->first[group] + i], pages[i]);
+}
+
+static uint32_t longest_table(const world *w, const twin_seq *s)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < w->twin.config.n_groups; g++)
+        n = s->end - s->first[g] > n ? s->end - s->first[g] : n;
+    return n;
+}
+
 static void compare_sequence(world *w, const twin_seq *s)
 {
     kvk_seq_info info = {.size = sizeof info};
-    uint32_t pages[TWIN_PAGES];
     world_expect(w, "kvk_seq_info_get", 0, kvk_seq_info_get(w->cache, s->handle, &info));
     world_expect(w, "info.priority", s->priority, info.priority);
     world_expect(w, "info.n_tokens", s->n_tokens, info.n_tokens);
     world_expect(w, "info.n_committed", s->n_committed, info.n_committed);
-    world_expect(w, "info.n_pages", s->n_pages, info.n_pages);
+    world_expect(w, "info.n_pages", longest_table(w, s), info.n_pages);
     world_expect(w, "info.n_in_flight", s->n_in_flight, info.n_in_flight);
-    for (uint32_t g = 0; g < w->twin.config.n_groups; g++) {
-        world_expect(w, "kvk_seq_table", s->n_pages, kvk_seq_table(w->cache, s->handle, g, pages, TWIN_PAGES));
-        for (uint32_t i = 0; i < s->n_pages; i++)
-            world_expect(w, "table entry", s->table[g][i], pages[i]);
+    world_expect(w, "info.swapped", s->swapped, info.swapped);
+    if (s->swapped) {
+        world_expect(w, "first of a swapped sequence", KVK_ESTATE, kvk_seq_first(w->cache, s->handle, 0));
+        world_expect(w, "table of a swapped sequence", KVK_ESTATE, kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
+        return;
     }
+    for (uint32_t g = 0; g < w->twin.config.n_groups; g++)
+        compare_table(w, s, g);
 }
 
 static void compare_page(world *w, uint32_t id)
@@ -195,6 +233,10 @@ static void compare_totals(world *w, const kvk_stats *want, const kvk_stats *got
     world_expect(w, "prefix_queries", (int64_t)want->prefix_queries, (int64_t)got->prefix_queries);
     world_expect(w, "prefix_hits", (int64_t)want->prefix_hits, (int64_t)got->prefix_hits);
     world_expect(w, "prefix_page_queries", (int64_t)want->prefix_page_queries, (int64_t)got->prefix_page_queries);
+    world_expect(w, "partial_hits", (int64_t)want->partial_hits, (int64_t)got->partial_hits);
+    world_expect(w, "preemptions", (int64_t)want->preemptions, (int64_t)got->preemptions);
+    world_expect(w, "swapped_out_pages", (int64_t)want->swapped_out_pages, (int64_t)got->swapped_out_pages);
+    world_expect(w, "swapped_in_pages", (int64_t)want->swapped_in_pages, (int64_t)got->swapped_in_pages);
     world_expect(w, "prefix_page_hits", (int64_t)want->prefix_page_hits, (int64_t)got->prefix_page_hits);
 }
 
@@ -209,6 +251,9 @@ static void compare_stats(world *w)
     world_expect(w, "pages_cached", want.pages_cached, got.pages_cached);
     world_expect(w, "pages_limbo", want.pages_limbo, got.pages_limbo);
     world_expect(w, "pages_used", want.pages_used, got.pages_used);
+    world_expect(w, "pages_pinned", want.pages_pinned, got.pages_pinned);
+    world_expect(w, "pages_draining", want.pages_draining, got.pages_draining);
+    world_expect(w, "host_pages_used", want.host_pages_used, got.host_pages_used);
     world_expect(w, "sequences", want.sequences, got.sequences);
     world_expect(w, "batches_in_flight", want.batches_in_flight, got.batches_in_flight);
     world_expect(w, "moves_waiting", want.moves_waiting, got.moves_waiting);
@@ -226,7 +271,7 @@ static void check_lists(world *w)
 {
     for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
         const twin_batch *b = &w->twin.batches[i];
-        for (uint32_t k = 0; b->handle && k < w->twin.config.n_pages; k++) {
+        for (uint32_t k = 0; b->handle && k < TWIN_PAGES; k++) {
             if (b->lists[k])
                 world_expect(w, "generation of a page in flight", b->lists[k], w->twin.pages[k].generation);
         }
@@ -241,8 +286,10 @@ void world_compare(world *w)
         if (w->twin.seqs[i].handle)
             compare_sequence(w, &w->twin.seqs[i]);
     }
-    for (uint32_t i = 0; i < w->twin.config.n_pages; i++)
+    uint32_t n_pages = w->twin.config.n_pages > w->twin.n_touched ? w->twin.config.n_pages : w->twin.n_touched;
+    for (uint32_t i = 0; i < n_pages; i++)
         compare_page(w, i);
+    world_compare_events(w);
 }
 
 static void print_violation(void *ctx, const char *invariant, const char *text)

@@ -4,7 +4,19 @@
 
 #include "twin.h"
 
-enum { WORLD_STALE = 8 };
+enum { WORLD_STALE = 8, WORLD_EVENTS = TWIN_EVENTS, WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16 };
+
+/* An event as it came. */
+typedef struct {
+    kvk_event event;
+    unsigned char row[WORLD_ROW]; /* the page's tokens or key */
+} world_event;
+
+/* The key that a content was told with. */
+typedef struct {
+    twin_text content;
+    kvk_key key;
+} world_key;
 
 /* An allocator that counts what is held and, while armed, fails at random. */
 typedef struct {
@@ -15,14 +27,22 @@ typedef struct {
 
 typedef struct {
     kvk_cache *cache;
+    kvk_cache *loading; /* another one, while it is loaded */
+    kvk_config config;  /* it was opened with */
+    kvk_group groups[TWIN_GROUPS];
     twin twin;
     world_memory memory;
     kvk_allocator allocator;
     uint64_t seed, random, n_ops;
+    uint32_t n_pages;   /* when it was opened */
     uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
     uint64_t audit_every;
     bool fail_allocations;
     bool recorded;
+    world_event events[WORLD_EVENTS]; /* since the last comparison */
+    uint32_t n_events;
+    world_key keys[64]; /* lately told, each in the place of the oldest */
+    uint32_t n_keys;
     kvk_seq stale_seqs[WORLD_STALE]; /* closed handles; 0 at first */
     kvk_batch stale_batches[WORLD_STALE];
     char what[512]; /* the operation under way, in words */
@@ -63,6 +83,10 @@ kvk_seq world_pick_seq(world *w);
 kvk_batch world_pick_batch(world *w);
 twin_seq *world_pick_open(world *w);
 
+/* Events: takes them in, and compares them with those that the twin expects. */
+void world_listen(world *w, kvk_cache *cache, bool on);
+void world_compare_events(world *w);
+
 /* Operations. */
 void op_open(world *w);
 void op_close(world *w);
@@ -78,6 +102,16 @@ void op_reset(world *w);
 void op_plan(world *w);
 void op_end(world *w);
 void op_moves(world *w);
+void op_preempt(world *w);
+void op_swap_in(world *w);
+void op_victim(world *w);
+void op_pin(world *w);
+void op_unpin(world *w);
+void op_retain(world *w);
+void op_set_time(world *w);
+void op_resize(world *w);
+void op_listen(world *w);
+void op_reload(world *w);
 void op_bad_arguments(world *w);
 
 #endif

@@ -58,6 +58,28 @@ START_TEST(a_small_pool_forgets)
 }
 END_TEST
 
+/* Pages a b a c a in two pages: by age of their content a goes for c, by last use b. Chains would have to keep a as
+ * long as b hangs on it. */
+START_TEST(pages_alone_go_in_the_order_asked_for)
+{
+    static const char text[] =
+        REQUEST("1024", "1", "[1, 2]") REQUEST("512", "1", "[1]") REQUEST("512", "1", "[3]") REQUEST("512", "1", "[1]");
+    static const uint64_t hits[REPLAY_RECLAIMS] = {
+        [KVK_RECLAIM_LRU] = 2, [KVK_RECLAIM_FIFO] = 1, [KVK_RECLAIM_LFU] = 2, [KVK_RECLAIM_S3FIFO] = 1};
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.mode = REPLAY_FLAT;
+    options.n_pages = 2;
+    options.audit = true;
+    for (int order = 0; order < REPLAY_RECLAIMS; order++) {
+        options.reclaim = (kvk_reclaim)order;
+        replay_result r = text_replay(text, &options);
+        ck_assert_uint_eq(r.page_refs, 5);
+        ck_assert_uint_eq(r.page_hits, hits[order]);
+        ck_assert_uint_eq(r.token_hits, 512 * hits[order]);
+    }
+}
+END_TEST
+
 static void append_page(void *ctx, uint64_t arrival_us, uint64_t page)
 {
     char *text = ctx;
@@ -153,7 +175,7 @@ START_TEST(prefix_mode_refuses_what_it_cannot_do)
     text_replay_fails(three_prompts, &options, TRACE_BAD_INPUT,
                       "t: field belady: needs a pool of a size: in an unlimited one nothing is given up");
     options.mode = REPLAY_LENGTHS;
-    text_replay_fails(three_prompts, &options, TRACE_BAD_INPUT, "t: field belady: goes with mode prefix only");
+    text_replay_fails(three_prompts, &options, TRACE_BAD_INPUT, "t: field belady: goes with mode prefix or flat only");
     options = REPLAY_OPTIONS_DEFAULT;
     text_replay_fails("arrived_at,num_prefill_tokens,num_decode_tokens\n0,1,1\n", &options, TRACE_BAD_INPUT,
                       "t: vidur traces name no content: use mode timed or lengths");
@@ -257,10 +279,6 @@ END_TEST
 START_TEST(timed_mode_refuses_what_it_cannot_do)
 {
     replay_options options = timed_options();
-    options.n_pages = 100;
-    text_replay_fails(VIDUR "0,1,1\n", &options, TRACE_BAD_INPUT,
-                      "t: field pages: finite pools in timed mode are not supported yet");
-    options = timed_options();
     options.token_us = UINT64_MAX / 4;
     text_replay_fails(VIDUR "0,1,1\n0,1,9\n", &options, TRACE_BAD_INPUT, "t:3: the time passes 2^64 microseconds");
     options = timed_options();
@@ -307,6 +325,7 @@ int main(void)
     TCase *t = tcase_create("replay");
     tcase_add_loop_test(t, pages_of_blocks_hit_as_counted_by_hand, 0, sizeof by_page_size / sizeof by_page_size[0]);
     tcase_add_test(t, a_small_pool_forgets);
+    tcase_add_test(t, pages_alone_go_in_the_order_asked_for);
     tcase_add_test(t, pages_are_numbered_by_content_and_belady_knows_them);
     tcase_add_test(t, a_page_is_its_content_and_all_before);
     tcase_add_test(t, keys_within_a_block);

@@ -136,14 +136,53 @@ START_TEST(unnamed_pages_are_not_found)
 }
 END_TEST
 
+/* The first needs 5 pages of 3 and is refused, so that the second starts 2 s later. The third takes one page from the
+ * cache, and of the 3 that it then holds one is new; the fourth finds nothing any more. */
+START_TEST(a_pool_of_three_pages)
+{
+    replay_options options = turns_options();
+    options.n_pages = 3;
+    replay_result r = text_replay(
+        DOCUMENT(TURN("0", "300", "1", "[1, 2, 3, 4]", API("1")) "," TURN(
+            "0", "129", "1", "[1, 2]",
+            API("1") THINK("2")) "," TURN("0", "129", "1", "[1, 3]",
+                                          API("1") THINK(
+                                              "0")) "," TURN("0", "65", "1", "[5]",
+                                                             API("1")) "," TURN("0", "129", "1", "[6, 7]",
+                                                                                API("1")) "," TURN("0", "65", "1",
+                                                                                                   "[1]", API("1"))),
+        &options);
+    ck_assert_uint_eq(r.requests, 6);
+    ck_assert_uint_eq(r.rejected, 1);
+    ck_assert_uint_eq(r.page_refs, 2 + 2 + 1 + 2 + 1);
+    ck_assert_uint_eq(r.page_hits, 1);
+    ck_assert_uint_eq(r.makespan_us, 7000000);
+    ck_assert_uint_eq(r.stats.pages_used, 0);
+}
+END_TEST
+
+/* Two sub-agents from 1 s on, with 2 pages each, who want a third one of 5 at 2 s. The second gives way until the first
+ * ends at 4 s, and finds its prompt still there but for the page with the token that attach leaves to compute. */
+START_TEST(who_gave_way_finds_its_prompt)
+{
+    replay_options options = turns_options();
+    options.n_pages = 5;
+    options.page_tokens = 32;
+    replay_result r = text_replay(
+        DOCUMENT(TURN("0", "1", "1", "[]", API("1")) "," AGENT("1", "1000", TURN("0", "64", "3", "[1]", "")) "," AGENT(
+            "1", "1000", TURN("0", "64", "3", "[2]", ""))),
+        &options);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.recomputed_tokens, 64 - 32);
+    ck_assert_uint_eq(r.page_hits, 0);
+    ck_assert_uint_eq(r.makespan_us, 7000000);
+}
+END_TEST
+
 START_TEST(what_it_cannot_do_is_refused)
 {
     static const char one[] = DOCUMENT(TURN("0", "1", "9", "[]", ""));
     replay_options options = turns_options();
-    options.n_pages = 9;
-    text_replay_fails(one, &options, TRACE_BAD_INPUT,
-                      "t: field pages: finite pools in multi-turn mode are not supported yet");
-    options = turns_options();
     options.page_tokens = 48;
     text_replay_fails(one, &options, TRACE_BAD_INPUT,
                       "t: a page of 48 tokens is no part and no multiple of the trace's 64");
@@ -167,6 +206,8 @@ int main(void)
     tcase_add_test(t, output_grows_evenly_over_the_service_time);
     tcase_add_test(t, requests_are_shown_when_they_start);
     tcase_add_test(t, unnamed_pages_are_not_found);
+    tcase_add_test(t, a_pool_of_three_pages);
+    tcase_add_test(t, who_gave_way_finds_its_prompt);
     tcase_add_test(t, what_it_cannot_do_is_refused);
     Suite *s = suite_create("trace_turns");
     suite_add_tcase(s, t);

@@ -30,7 +30,14 @@ double bench_now_ns(void);
 /* Runs `n` cases and prints a table, or one JSON object, on stdout. 0, or an error. */
 int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, trace_error *error);
 
-extern const bench_case bench_pool_cases[];
-extern const uint32_t bench_pool_count;
+/* A named set of cases. */
+typedef struct bench_suite {
+    const char *name;
+    const bench_case *cases;
+    const uint32_t *n;
+} bench_suite;
+
+extern const bench_case bench_pool_cases[], bench_servers_cases[];
+extern const uint32_t bench_pool_count, bench_servers_count;
 
 #endif

@@ -1,5 +1,5 @@
 /* bench_pool.c: what the manager's hot paths cost: pages got and freed, reclaim, a serving step, a prefix hit. */
-#include "kvkeep/bench.h"
+#include "kvkeep/bench_cache.h"
 
 #include "page/store.h"
 
@@ -89,45 +89,10 @@ static double run_malloc(void *state)
     return (bench_now_ns() - start) / POOL_PAGES;
 }
 
-/* ---- caches */
-
-#define PAGE_TOKENS 16u
-
-typedef struct cache_bench {
-    kvk_cache *cache;
-    uint32_t *tokens;
-    kvk_seq seqs[256];
-    kvk_batch_entry entries[256];
-    kvk_plan plan;
-    uint32_t next; /* a token never used before, and so an unknown content */
-} cache_bench;
-
-static void close_cache(void *state)
+static cache_bench *open_cache(uint32_t n_pages, uint32_t n_tokens)
 {
-    cache_bench *s = state;
-    kvk_cache_close(s->cache);
-    free(s->tokens);
-    free(s->plan.indptr);
-    free(s->plan.pages);
-    free(s->plan.last_page_len);
-    free(s->plan.slots);
-    free(s);
-}
-
-static cache_bench *new_cache(uint32_t n_pages, uint32_t n_tokens)
-{
-    cache_bench *s = calloc(1, sizeof *s);
-    if (!s)
-        return NULL;
-    kvk_config config;
-    kvk_config_init(&config);
-    config.n_pages = n_pages;
-    config.page_tokens = PAGE_TOKENS;
-    s->tokens = calloc(n_tokens, sizeof *s->tokens);
-    if (s->tokens && kvk_cache_open(&config, &s->cache) == 0)
-        return s;
-    close_cache(s);
-    return NULL;
+    kvk_config config = bench_cache_config(n_pages);
+    return bench_cache_open(&config, n_tokens);
 }
 
 /* ---- reclaim of 1,000 pages among 41,000 cached leaves (where one peer took 70 ms, sglang) */
@@ -153,10 +118,10 @@ static int add_leaves(cache_bench *s, uint32_t n)
 
 static void *open_reclaim(const bench_case *me)
 {
-    cache_bench *s = new_cache(me->size, PAGE_TOKENS);
+    cache_bench *s = open_cache(me->size, PAGE_TOKENS);
     if (!s || add_leaves(s, me->size) >= 0)
         return s;
-    close_cache(s);
+    bench_cache_close(s);
     return NULL;
 }
 
@@ -187,62 +152,15 @@ static double run_reserve_free(void *state)
 
 /* ---- a serving step: 256 sequences of 64 pages, one new token each */
 
-#define RUNNING 256u
-#define RUNNING_PAGES 64u
 #define STEPS PAGE_TOKENS
-
-static int open_running(cache_bench *s)
-{
-    uint32_t total = RUNNING * RUNNING_PAGES;
-    kvk_plan_init(&s->plan);
-    s->plan.entries_cap = RUNNING;
-    s->plan.pages_cap = total;
-    s->plan.slots_cap = RUNNING;
-    s->plan.indptr = calloc(RUNNING + 1, sizeof(int32_t));
-    s->plan.pages = calloc(total, sizeof(int32_t));
-    s->plan.last_page_len = calloc(RUNNING, sizeof(int32_t));
-    s->plan.slots = calloc(RUNNING, sizeof(int64_t));
-    int rc = s->plan.indptr && s->plan.pages && s->plan.last_page_len && s->plan.slots ? 0 : -1;
-    for (uint32_t i = 0; i < RUNNING && rc >= 0; i++) {
-        kvk_text text = {.n_tokens = (RUNNING_PAGES - 1) * PAGE_TOKENS, .tokens = s->tokens};
-        s->tokens[0] = i; /* no sharing: each sequence has its own pages */
-        rc = kvk_seq_open(s->cache, NULL, &s->seqs[i]);
-        rc = rc < 0 ? rc : kvk_reserve(s->cache, s->seqs[i], text.n_tokens, KVK_RECLAIM);
-        rc = rc < 0 ? rc : kvk_commit(s->cache, s->seqs[i], &text);
-        s->entries[i] = (kvk_batch_entry){.seq = s->seqs[i], .n_query = 1};
-    }
-    return rc;
-}
 
 static void *open_step(const bench_case *me)
 {
-    cache_bench *s = new_cache(me->size, RUNNING_PAGES * PAGE_TOKENS);
-    if (!s || open_running(s) >= 0)
+    cache_bench *s = open_cache(me->size, RUNNING_PAGES * PAGE_TOKENS);
+    if (!s || bench_open_running(s) >= 0)
         return s;
-    close_cache(s);
+    bench_cache_close(s);
     return NULL;
-}
-
-static void step(cache_bench *s)
-{
-    kvk_batch batch = 0;
-    for (uint32_t i = 0; i < RUNNING; i++)
-        kvk_reserve(s->cache, s->seqs[i], 1, KVK_RECLAIM);
-    kvk_batch_plan(s->cache, s->entries, RUNNING, &s->plan, &batch);
-    kvk_batch_end(s->cache, batch, NULL);
-}
-
-/* The steps that fill the 64th page of each sequence; then all go back to 63. */
-static double run_step(void *state)
-{
-    cache_bench *s = state;
-    double start = bench_now_ns();
-    for (uint32_t i = 0; i < STEPS; i++)
-        step(s);
-    double us = (bench_now_ns() - start) / 1e3 / STEPS;
-    for (uint32_t i = 0; i < RUNNING; i++)
-        kvk_truncate(s->cache, s->seqs[i], (RUNNING_PAGES - 1) * PAGE_TOKENS);
-    return us;
 }
 
 static double run_copy_tables(void *state)
@@ -264,7 +182,7 @@ static double run_copy_tables(void *state)
 static void *open_attach(const bench_case *me)
 {
     uint32_t n = me->size;
-    cache_bench *s = new_cache(2 * n / PAGE_TOKENS, n + 1);
+    cache_bench *s = open_cache(2 * n / PAGE_TOKENS, n + 1);
     if (!s)
         return NULL;
     for (uint32_t i = 0; i <= n; i++)
@@ -274,7 +192,7 @@ static void *open_attach(const bench_case *me)
     if (kvk_seq_open(s->cache, NULL, &s->seqs[0]) == 0 && kvk_reserve(s->cache, s->seqs[0], n, KVK_RECLAIM) >= 0 &&
         kvk_commit(s->cache, s->seqs[0], &text) >= 0 && kvk_seq_close(s->cache, s->seqs[0]) >= 0)
         return s;
-    close_cache(s);
+    bench_cache_close(s);
     return NULL;
 }
 
@@ -321,10 +239,10 @@ const bench_case bench_pool_cases[] = {
     POOL_CASE("pool.batch_500", 500),
     POOL_CASE("pool.batch_1000", 1000),
     {"pool.reclaim_41k", "us", "reserve of 1,000 free pages", LEAVES, open_reclaim, run_reclaim, run_reserve_free,
-     close_cache},
-    {"step.256x64", "us/step", "memcpy of the same tables", RUNNING *RUNNING_PAGES, open_step, run_step,
-     run_copy_tables, close_cache},
+     bench_cache_close},
+    {"step.256x64", "us/step", "memcpy of the same tables", RUNNING *RUNNING_PAGES, open_step, bench_run_steps,
+     run_copy_tables, bench_cache_close},
     {"prefix.attach_4096", "us", "XXH3-128 of the prompt's pages", 4096, open_attach, run_attach, run_hash,
-     close_cache},
+     bench_cache_close},
 };
 const uint32_t bench_pool_count = sizeof bench_pool_cases / sizeof *bench_pool_cases;

@@ -7,6 +7,14 @@
 
 enum { KEY_JSON = 1, KEY_REPEATS };
 
+static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_count},
+                                     {"servers", bench_servers_cases, &bench_servers_count}};
+
+typedef struct bench_command {
+    bench_options options;
+    const bench_suite *suite;
+} bench_command;
+
 static const struct argp_option options[] = {
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 0},
     {"repeats", KEY_REPEATS, "N", 0, "Measure each case N times (odd; default 31)", 0},
@@ -25,21 +33,30 @@ static error_t parse_repeats(const arguments *a, const char *text, uint32_t *out
     return rc;
 }
 
+static error_t parse_suite(const arguments *a, const char *name, const bench_suite **out)
+{
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++)
+        if (strcmp(suites[i].name, name) == 0) {
+            *out = &suites[i];
+            return 0;
+        }
+    trace_bad_input(a->error, (trace_place){a->command, 0, NULL}, "no suite '%.64s': there are 'pool' and 'servers'",
+                    name);
+    return EINVAL;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
     const arguments *a = state->input;
-    bench_options *o = a->options;
+    bench_command *c = a->options;
     switch (key) {
     case KEY_JSON:
-        o->json = 1;
+        c->options.json = 1;
         return 0;
     case KEY_REPEATS:
-        return parse_repeats(a, arg, &o->repeats);
+        return parse_repeats(a, arg, &c->options.repeats);
     case ARGP_KEY_ARG:
-        if (state->arg_num == 0 && strcmp(arg, "pool") == 0)
-            return 0;
-        trace_bad_input(a->error, (trace_place){a->command, 0, NULL}, "no suite '%.64s': there is 'pool'", arg);
-        return EINVAL;
+        return state->arg_num == 0 ? parse_suite(a, arg, &c->suite) : ARGP_ERR_UNKNOWN;
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -47,24 +64,23 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_bench(int argc, char **argv)
 {
-    static const struct argp argp = {
-        options,
-        parse,
-        "[pool]",
-        "Measures the page pool, a serving step and a prefix hit, each against a baseline in "
-        "the same run: median, 10th and 90th percentile, and the ratio of the medians.",
-        NULL,
-        NULL,
-        NULL};
-    bench_options o = {.repeats = 31};
+    static const struct argp argp = {options,
+                                     parse,
+                                     "[pool|servers]",
+                                     "Measures the manager's own cost, each case against a baseline in the same run: "
+                                     "median, 10th and 90th percentile, and the ratio of the medians.",
+                                     NULL,
+                                     NULL,
+                                     NULL};
+    bench_command c = {.options = {.repeats = 31}, .suite = &suites[0]};
     trace_error error;
-    arguments a = {"kvkeep bench", &o, &error};
+    arguments a = {"kvkeep bench", &c, &error};
     int rc = arguments_parse(&argp, argc, argv, &a);
     if (rc < 0)
         return arguments_report(&error, rc);
     if (rc > 0)
         return arguments_finish_stdout();
-    if (bench_run(bench_pool_cases, bench_pool_count, &o, &error) < 0)
+    if (bench_run(c.suite->cases, *c.suite->n, &c.options, &error) < 0)
         return arguments_report(&error, TRACE_FAILED);
     return arguments_finish_stdout();
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -16,6 +17,11 @@ enum {
     KEY_RATE,
     KEY_SEED,
     KEY_PLOT,
+    KEY_RECLAIM,
+    KEY_WATERMARK,
+    KEY_PREEMPT,
+    KEY_HOST_PAGES,
+    KEY_CHUNK,
     KEY_BELADY,
     KEY_LIBCACHESIM,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
@@ -28,13 +34,19 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"mode", KEY_MODE, "MODE", 0, "prefix, timed, lengths or multi-turn (default: what the trace says most about)", 1},
+    {"mode", KEY_MODE, "MODE", 0,
+     "prefix, flat, timed, lengths or multi-turn (default: what the trace says most about)", 1},
     {"format", KEY_FORMAT, "NAME", 0,
      "What the traces are, as docs/traces.md names it (default: found from the content)", 1},
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
     {"page-tokens", KEY_PAGE_TOKENS, "N", 0, "Tokens of a page (default: the trace's block, else 16)", 2},
     {"requests", KEY_REQUESTS, "N", 0, "Stop after N requests, or N calls of an op log; 0: all", 2},
     {"memory-limit", KEY_MEMORY_LIMIT, "MIB", 0, "Host memory that the cache may hold (default 8192)", 2},
+    {"watermark", KEY_WATERMARK, "N|N%", 0, "timed, multi-turn: pages left free when a request is let in (default 1%)",
+     3},
+    {"preempt", KEY_PREEMPT, "HOW", 0, "timed, multi-turn: recompute (the default) or swap where pages lack", 3},
+    {"host-pages", KEY_HOST_PAGES, "N", 0, "Pages to swap to (default: as many as the pool)", 3},
+    {"chunk", KEY_CHUNK, "N", 0, "timed, multi-turn: N prompt tokens per --ms-per-token (default: all at once)", 3},
     {"speed", KEY_SPEED, "X", 0, "timed: requests arrive X times faster (default 1)", 3},
     {"ms-per-token", KEY_TOKEN_MS, "X", 0, "timed, multi-turn: a sequence gets a token every X ms (default 25)", 3},
     {"rate", KEY_RATE, "X", 0,
@@ -42,10 +54,11 @@ static const struct argp_option options[] = {
      "once)",
      3},
     {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
-    {"belady", KEY_BELADY, NULL, 0, "prefix: count what the best cache of single pages would find", 4},
+    {"reclaim", KEY_RECLAIM, "ORDER", 0, "Which cached page goes first: lru (the default), fifo, lfu or s3fifo", 2},
+    {"belady", KEY_BELADY, NULL, 0, "prefix, flat: count what the best cache of single pages would find", 4},
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
-    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix: write each page asked for, for that simulator", 4},
+    {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix, flat: write each page asked for, for that simulator", 4},
     {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
@@ -114,6 +127,56 @@ static error_t parse_memory_limit(const arguments *a, const char *text, uint64_t
     return rc;
 }
 
+/* Pages, or a share of the pool. */
+static error_t parse_watermark(const arguments *a, const char *text, replay_options *out)
+{
+    char *end;
+    double n = strtod(text, &end);
+    bool is_number = end != text && n >= 0, is_share = is_number && strcmp(end, "%") == 0;
+    out->watermark = is_share ? n / 100 : n;
+    out->watermark_is_share = is_share;
+    if (is_share ? n < 100 : is_number && *end == '\0' && n <= KVK_MAX_PAGES && n == floor(n))
+        return 0;
+    trace_bad_input(a->error, (trace_place){a->command, 0, "--watermark"},
+                    "'%.64s' is neither a number of pages nor a share from 0 to below 100 percent", text);
+    return EINVAL;
+}
+
+static error_t parse_preempt(const arguments *a, const char *text, kvk_preempt_how *out)
+{
+    *out = strcmp(text, "swap") == 0 ? KVK_PREEMPT_SWAP : KVK_PREEMPT_RECOMPUTE;
+    if (*out == KVK_PREEMPT_SWAP || strcmp(text, "recompute") == 0)
+        return 0;
+    trace_bad_input(a->error, (trace_place){a->command, 0, "--preempt"}, "'%.32s' is neither recompute nor swap", text);
+    return EINVAL;
+}
+
+static error_t parse_u32(const arguments *a, const char *option, const char *text, uint32_t *out)
+{
+    uint64_t n = 0;
+    error_t rc = arguments_whole(a, option, text, (whole_range){1, KVK_MAX_PAGES}, &n);
+    *out = (uint32_t)n;
+    return rc;
+}
+
+/* How a server runs that lacks pages. */
+static error_t parse_serving(int key, const char *text, const arguments *a)
+{
+    replay_command *c = a->options;
+    switch (key) {
+    case KEY_WATERMARK:
+        return parse_watermark(a, text, &c->replay);
+    case KEY_PREEMPT:
+        return parse_preempt(a, text, &c->replay.preempt);
+    case KEY_HOST_PAGES:
+        return parse_u32(a, "--host-pages", text, &c->replay.host_pages);
+    case KEY_CHUNK:
+        return parse_u32(a, "--chunk", text, &c->replay.chunk);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
 /* Options that take a number. */
 static error_t parse_number(int key, const char *text, const arguments *a)
 {
@@ -137,7 +200,7 @@ static error_t parse_number(int key, const char *text, const arguments *a)
     case KEY_SEED:
         return arguments_whole(a, "--seed", text, any, &c->trace.seed);
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_serving(key, text, a);
     }
 }
 
@@ -164,6 +227,8 @@ static error_t parse_word(int key, char *text, const arguments *a)
     case KEY_LIBCACHESIM:
         c->paths[REPLAY_LIBCACHESIM] = text;
         return 0;
+    case KEY_RECLAIM:
+        return replay_reclaim_named(text, &c->replay.reclaim, a->error) < 0 ? EINVAL : 0;
     case KEY_BELADY:
         c->replay.belady = true;
         return 0;

@@ -27,15 +27,31 @@ static void add_prefix(report *r, const replay_result *x)
     add_ratio(r, "refs_per_s", (double)x->page_refs, x->elapsed_s);
 }
 
+/* What a server on a clock has. */
+static void add_pressure(report *r, const replay_result *x)
+{
+    double room_us = x->n_pages == REPLAY_UNLIMITED ? 0 : (double)x->n_pages * (double)x->makespan_us;
+    report_count(r, "rejected", x->rejected);
+    report_count(r, "preemptions", x->stats.preemptions);
+    report_count(r, "recomputed_tokens", x->recomputed_tokens);
+    report_count(r, "swapped_pages", x->stats.swapped_out_pages);
+    report_add(r, "admission_wait_s_p50", json_real((double)x->wait_us_p50 * 1e-6));
+    report_add(r, "admission_wait_s_p99", json_real((double)x->wait_us_p99 * 1e-6));
+    report_add(r, "makespan_s", json_real((double)x->makespan_us * 1e-6));
+    add_ratio(r, "waste_reserved", x->withheld_page_us, room_us);
+    report_add(r, "usage_when_reclaiming_p50", json_real(x->usage_when_reclaiming_p50));
+    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+}
+
 static void add_timed(report *r, const replay_result *x)
 {
     double room = (double)x->page_us * x->page_tokens, waste = room - (double)x->token_us;
     report_count(r, "peak_pages", x->stats.peak_pages_used);
-    report_count(r, "peak_sequences", x->stats.peak_sequences);
+    report_count(r, "peak_sequences", x->peak_running);
     report_count(r, "page_allocations", x->stats.pages_taken);
     add_ratio(r, "mean_utilisation", (double)x->token_us, room);
     add_ratio(r, "waste_internal", waste, room);
-    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+    add_pressure(r, x);
 }
 
 static void add_lengths(report *r, const replay_result *x)
@@ -53,10 +69,10 @@ static void add_turns(report *r, const replay_result *x)
     report_count(r, "token_hits", x->token_hits);
     add_ratio(r, "hit_ratio_pages", (double)x->page_hits, (double)x->page_refs);
     report_count(r, "peak_pages", x->stats.peak_pages_used);
-    report_count(r, "peak_sequences", x->stats.peak_sequences);
+    report_count(r, "peak_sequences", x->peak_running);
     report_count(r, "page_allocations", x->stats.pages_taken);
-    report_add(r, "makespan_s", json_real((double)x->makespan_us * 1e-6));
-    report_add(r, "elapsed_s", json_real(x->elapsed_s));
+    report_count(r, "reclaimed_pages", x->stats.pages_reclaimed);
+    add_pressure(r, x);
 }
 
 int replay_report(const char *format, const replay_options *options, const replay_result *result, bool as_json,
@@ -65,7 +81,8 @@ int replay_report(const char *format, const replay_options *options, const repla
     static void (*const add[])(report *, const replay_result *) = {[REPLAY_PREFIX] = add_prefix,
                                                                    [REPLAY_TIMED] = add_timed,
                                                                    [REPLAY_LENGTHS] = add_lengths,
-                                                                   [REPLAY_TURNS] = add_turns};
+                                                                   [REPLAY_TURNS] = add_turns,
+                                                                   [REPLAY_FLAT] = add_prefix};
     report r;
     report_open(&r);
     report_add(&r, "format", json_string(format));
@@ -74,6 +91,8 @@ int replay_report(const char *format, const replay_options *options, const repla
     report_count(&r, "failed_requests", result->failed_requests);
     report_count(&r, "page_tokens", result->page_tokens);
     add_pages(&r, result->n_pages);
+    if (options->mode == REPLAY_PREFIX || options->mode == REPLAY_FLAT)
+        report_add(&r, "reclaim", json_string(replay_reclaim_name(options->reclaim)));
     add[options->mode](&r, result);
     if (options->belady)
         report_count(&r, "belady_hits", result->belady_hits);
@@ -106,6 +125,7 @@ void replay_print_request(replay_mode mode, const replay_request *q)
            q->number, q->line, q->n_input, q->n_output, q->pages);
     switch (mode) {
     case REPLAY_PREFIX:
+    case REPLAY_FLAT:
         printf(",\"page_hits\":%u,\"token_hits\":%u}\n", q->page_hits, q->token_hits);
         break;
     case REPLAY_TIMED:
@@ -127,6 +147,7 @@ const plot *replay_plot(replay_mode mode)
         [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens"},
         [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held"},
         [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL},
+        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens"},
         [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL},
     };
     return &plots[mode];

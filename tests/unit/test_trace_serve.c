@@ -1,0 +1,183 @@
+/* Pools of a size on a clock: who waits, who gives way and when, by hand. Pages of 4 tokens, one every 10 us. */
+#include "unit/trace_text.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#define VIDUR "arrived_at,num_prefill_tokens,num_decode_tokens\n"
+
+static replay_options pool_of(uint32_t n_pages, uint32_t watermark)
+{
+    replay_options options = REPLAY_OPTIONS_DEFAULT;
+    options.mode = REPLAY_TIMED;
+    options.page_tokens = 4;
+    options.token_us = 10;
+    options.n_pages = n_pages;
+    options.watermark = watermark;
+    options.watermark_is_share = false;
+    options.audit = true;
+    return options;
+}
+
+/* The first has 2 pages from 0 and 3 from 10 to 20; the second, here at 5, needs 2 and runs from 20 to 30. */
+START_TEST(two_that_cannot_run_together)
+{
+    replay_options options = pool_of(3, 0);
+    replay_result r = text_replay(VIDUR "0,8,2\n0.000005,8,1\n", &options);
+    ck_assert_uint_eq(r.peak_running, 1);
+    ck_assert_uint_eq(r.stats.preemptions, 0);
+    ck_assert_uint_eq(r.page_us, 2 * 10 + 3 * 10 + 2 * 10);
+    ck_assert_uint_eq(r.token_us, 8 * 10 + 9 * 10 + 8 * 10);
+    ck_assert_uint_eq(r.makespan_us, 30);
+    ck_assert_uint_eq(r.wait_us_p50, 0);
+    ck_assert_uint_eq(r.wait_us_p99, 15);
+    ck_assert_double_eq(r.withheld_page_us, 0);
+}
+END_TEST
+
+/* Both have a page and want a second one at 10. The first gets the last; the second is the youngest and gives way,
+ * with its 4 tokens, until the first ends at 30. It then goes on: 5 tokens from 40, 6 from 50, gone at 60. */
+static void check_one_that_gives_way(kvk_preempt_how how)
+{
+    replay_options options = pool_of(3, 0);
+    options.preempt = how;
+    replay_result r = text_replay(VIDUR "0,4,3\n0,4,3\n", &options);
+    ck_assert_uint_eq(r.peak_running, 2);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.recomputed_tokens, how == KVK_PREEMPT_SWAP ? 0 : 4);
+    ck_assert_uint_eq(r.stats.swapped_out_pages, how == KVK_PREEMPT_SWAP ? 1 : 0);
+    ck_assert_uint_eq(r.stats.swapped_in_pages, r.stats.swapped_out_pages);
+    ck_assert_uint_eq(r.page_us, 2 * 10 + 2 * 20 + 1 * 10 + 2 * 20);
+    ck_assert_uint_eq(r.token_us, 8 * 10 + (5 + 6) * 10 + (4 + 5 + 6) * 10);
+    ck_assert_uint_eq(r.makespan_us, 60);
+    ck_assert_uint_eq(r.wait_us_p99, 0);
+    ck_assert_double_eq(r.usage_when_reclaiming_p50, 9.0 / 12);
+    ck_assert_uint_eq(r.stats.pages_used + r.stats.host_pages_used + r.stats.sequences, 0);
+}
+
+START_TEST(the_youngest_gives_way)
+{
+    check_one_that_gives_way(KVK_PREEMPT_RECOMPUTE);
+    check_one_that_gives_way(KVK_PREEMPT_SWAP);
+}
+END_TEST
+
+/* The first, of 7 tokens, wants its third page at 20, when the second has made one token since 5: it gives way in the
+ * middle of its second token. From 50 on it has 4 tokens, from 60 on 5, and is gone at 70. */
+static void check_another_that_gives_way(kvk_preempt_how how)
+{
+    replay_options options = pool_of(3, 0);
+    options.preempt = how;
+    replay_result r = text_replay(VIDUR "0,7,5\n0.000005,3,3\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.recomputed_tokens, how == KVK_PREEMPT_SWAP ? 0 : 4);
+    ck_assert_uint_eq(r.page_us, 2 * 5 + 3 * 15 + 3 * 30 + 1 * 10 + 2 * 10);
+    ck_assert_uint_eq(r.token_us, (7 + 8 + 9 + 10 + 11) * 10 + 3 * 10 + 4 * 5 + (4 + 5) * 10);
+    ck_assert_uint_eq(r.makespan_us, 70);
+    ck_assert_double_eq(r.usage_when_reclaiming_p50, (8 + 4) / 12.0);
+}
+
+START_TEST(who_came_first_takes_from_who_came_later)
+{
+    check_another_that_gives_way(KVK_PREEMPT_RECOMPUTE);
+    check_another_that_gives_way(KVK_PREEMPT_SWAP);
+}
+END_TEST
+
+START_TEST(a_full_host_pool_means_to_recompute)
+{
+    replay_options options = pool_of(4, 0);
+    options.preempt = KVK_PREEMPT_SWAP;
+    options.host_pages = 1;
+    replay_result r = text_replay(VIDUR "0,4,3\n0,8,3\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.recomputed_tokens, 8);
+    ck_assert_uint_eq(r.stats.swapped_out_pages, 0);
+}
+END_TEST
+
+/* The second may not come back while the third, which is smaller, would fit: it stands at the head of the queue. */
+START_TEST(who_gave_way_stands_first)
+{
+    replay_options options = pool_of(3, 0);
+    replay_result r = text_replay(VIDUR "0,4,3\n0,4,3\n0.000015,1,1\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.wait_us_p99, 15);
+    ck_assert_uint_eq(r.makespan_us, 60);
+}
+END_TEST
+
+START_TEST(what_never_fits_is_refused_at_once)
+{
+    replay_options options = pool_of(3, 0);
+    replay_result r = text_replay(VIDUR "0,13,1\n0,12,2\n0,12,1\n0,1,0\n", &options);
+    ck_assert_uint_eq(r.requests, 4);
+    ck_assert_uint_eq(r.rejected, 2);
+    ck_assert_uint_eq(r.makespan_us, 10);
+    options = pool_of(3, 1); /* with the watermark beside it */
+    ck_assert_uint_eq(text_replay(VIDUR "0,9,1\n0,8,1\n", &options).rejected, 1);
+    options = pool_of(3, 3);
+    text_replay_fails(VIDUR "0,9,1\n", &options, TRACE_BAD_INPUT, "t: field watermark: leaves nothing of 3 pages");
+}
+END_TEST
+
+/* 2 + 1 pages of 4, one of which stays free: the third waits for the others' end at 10. */
+START_TEST(the_watermark_stays_free)
+{
+    replay_options options = pool_of(4, 1);
+    replay_result r = text_replay(VIDUR "0,8,1\n0,4,1\n0,4,1\n", &options);
+    ck_assert_uint_eq(r.peak_running, 2);
+    ck_assert_uint_eq(r.wait_us_p99, 10);
+    ck_assert_double_eq(r.withheld_page_us, 1 * 10);
+    options.watermark = 0.25;
+    options.watermark_is_share = true;
+    ck_assert_uint_eq(text_replay(VIDUR "0,8,1\n", &options).watermark, 1);
+}
+END_TEST
+
+/* 4 tokens from 0, 8 from 10, 10 from 20, the first output token would be at 30. */
+START_TEST(a_prompt_in_chunks)
+{
+    replay_options options = pool_of(REPLAY_UNLIMITED, 0);
+    options.chunk = 4;
+    replay_result r = text_replay(VIDUR "0,10,2\n", &options);
+    ck_assert_uint_eq(r.page_us, 1 * 10 + 2 * 10 + 3 * 20);
+    ck_assert_uint_eq(r.token_us, 4 * 10 + 8 * 10 + 10 * 10 + 11 * 10);
+    ck_assert_uint_eq(r.makespan_us, 40);
+}
+END_TEST
+
+/* The second, whose prompt of 12 would fit when it comes, finds no page for its last chunk at 25, since the first took
+ * one at 10; it begins again when that has ended at 50. */
+START_TEST(a_chunk_that_finds_no_page)
+{
+    replay_options options = pool_of(4, 0);
+    options.chunk = 4;
+    replay_result r = text_replay(VIDUR "0,4,5\n0.000005,12,1\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 1);
+    ck_assert_uint_eq(r.recomputed_tokens, 8);
+    ck_assert_uint_eq(r.makespan_us, 50 + 10 + 10 + 10);
+    ck_assert_uint_eq(r.token_us, (4 + 5 + 6 + 7 + 8) * 10 + (4 + 8) * 10 + (4 + 8 + 12) * 10);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("serve");
+    tcase_add_test(t, two_that_cannot_run_together);
+    tcase_add_test(t, the_youngest_gives_way);
+    tcase_add_test(t, who_came_first_takes_from_who_came_later);
+    tcase_add_test(t, a_full_host_pool_means_to_recompute);
+    tcase_add_test(t, who_gave_way_stands_first);
+    tcase_add_test(t, what_never_fits_is_refused_at_once);
+    tcase_add_test(t, the_watermark_stays_free);
+    tcase_add_test(t, a_prompt_in_chunks);
+    tcase_add_test(t, a_chunk_that_finds_no_page);
+    Suite *s = suite_create("trace_serve");
+    suite_add_tcase(s, t);
+    SRunner *runner = srunner_create(s);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
