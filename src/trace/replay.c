@@ -54,8 +54,8 @@ int replay_reclaim_named(const char *name, kvk_reclaim *out, trace_error *error)
             *out = (kvk_reclaim)i;
             return 0;
         }
-    return trace_bad_input(error, (trace_place){"kvkeep", 0, "reclaim"}, "'%.32s' is none of lru, fifo, lfu, s3fifo",
-                           name);
+    return trace_bad_input(error, (trace_place){"kvkeep", 0, "reclaim"},
+                           "'%.32s' is none of lru, fifo, lfu, s3fifo, all", name);
 }
 
 static double now_s(void)
@@ -172,10 +172,10 @@ static int run_mode(replay_run *run, const replay_ops *mode)
 static int check_options(replay_run *run)
 {
     const replay_options *o = run->options;
-    if (o->mode == REPLAY_PREFIX || o->mode == REPLAY_FLAT || (!o->belady && !o->on_page))
+    if (o->mode == REPLAY_PREFIX || o->mode == REPLAY_FLAT || (!o->belady && !o->on_page && !o->prompts))
         return 0;
-    return trace_bad_input(run->error,
-                           (trace_place){trace_where(run->trace, NULL).file, 0, o->belady ? "belady" : "libcachesim"},
+    const char *what = o->prompts ? "prompts" : o->belady ? "belady" : "libcachesim";
+    return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, what},
                            "goes with mode prefix or flat only");
 }
 

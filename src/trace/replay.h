@@ -10,6 +10,8 @@
 
 #include <kvkeep/kvkeep.h>
 
+struct prompt_list;
+
 typedef enum replay_mode {
     REPLAY_PREFIX,  /* prompts one after the other: what the prefix cache finds */
     REPLAY_TIMED,   /* requests at their times, growing by a token every so often: how many pages are in use */
@@ -47,8 +49,10 @@ typedef struct replay_options {
     uint64_t seed;           /* turns: of their starts */
     uint64_t token_us;       /* a token takes this long, at least 1. timed; turns where the trace says no duration */
     bool belady;             /* prefix, flat: counts what the best cache of single pages would find in as many pages */
-    bool audit;              /* checks every invariant after every call */
-    kvk_write_fn record;     /* NULL: no op log */
+    struct prompt_list
+        *prompts;        /* may be NULL. prefix, flat: an open list, prompts are put there instead of being run */
+    bool audit;          /* checks every invariant after every call */
+    kvk_write_fn record; /* NULL: no op log */
     void *record_ctx;
     void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
     void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix, flat: after each page that

@@ -1,5 +1,6 @@
 /* Prompts one after the other: each takes what the prefix cache has of it, computes the rest, and ends. Or, in flat
  * mode, each page of a prompt does so by itself. */
+#include "trace/prompt_list.h"
 #include "trace/prompts.h"
 #include "trace/replay_run.h"
 
@@ -29,13 +30,11 @@ static int content(replay_run *run, kvk_content *out)
     return 0;
 }
 
-static int keep_for_belady(replay_run *run, uint32_t page)
+static int keep_reference(replay_run *run, belady *refs, uint32_t page)
 {
-    prefix_state *s = run->state;
-    int rc = belady_add(&s->belady, page);
+    int rc = belady_add(refs, page);
     if (rc == KVK_ESPACE)
-        return trace_failed(run->error, trace_where(run->trace, NULL), "more than %u pages for belady, which keeps all",
-                            BELADY_MAX_REFS);
+        return trace_failed(run->error, trace_where(run->trace, NULL), "more than %u pages to keep", BELADY_MAX_REFS);
     return rc < 0 ? run_out_of_memory(run) : 0;
 }
 
@@ -59,7 +58,9 @@ static int count_page(replay_run *run, page_in_turn *at)
     run->result->unique_pages += (uint64_t)fresh;
     if (o->on_page)
         o->on_page(o->ctx, at->request->arrival_us, at->number);
-    return o->belady ? keep_for_belady(run, at->number) : 0;
+    if (o->belady && keep_reference(run, &s->belady, at->number) < 0)
+        return TRACE_FAILED;
+    return o->prompts ? keep_reference(run, &o->prompts->refs, at->number) : 0;
 }
 
 static int count_pages(replay_run *run, const trace_request *request, const prompt *p)
@@ -84,27 +85,40 @@ static void count(replay_run *run, const replay_request *seen)
                              .b = (double)r->token_hits / (double)(r->input_tokens + seen->n_input)});
 }
 
+static int list_prompt(replay_run *run, const listed_prompt *p)
+{
+    run->options->prompts->page_tokens = run->result->page_tokens;
+    return prompt_list_add(run->options->prompts, p) < 0 ? run_out_of_memory(run) : 0;
+}
+
+/* The prompt in a sequence of its own. */
+static int run_prompt(replay_run *run, const prompt *p, replay_request *seen)
+{
+    uint32_t page = run->result->page_tokens;
+    kvk_seq seq;
+    int rc = run_open(run, &seq);
+    int found = rc < 0 ? rc : run_attach(run, seq, &p->wanted);
+    if (found < 0)
+        return found;
+    seen->page_hits = (uint32_t)found / page;
+    seen->token_hits = min_u32((uint32_t)found, seen->n_input);
+    kvk_text rest = prompt_rest(p, seen->page_hits, page);
+    rc = run_extend(run, seq, &rest);
+    return rc < 0 ? rc : run_close(run, seq);
+}
+
 static int one_request(replay_run *run, const trace_request *request, replay_request *seen)
 {
     prefix_state *s = run->state;
-    uint32_t page = run->result->page_tokens;
     prompt p;
-    kvk_seq seq;
     int rc = prompt_of(run, &s->keys, request, &p);
-    if (rc == 0)
-        rc = run_open(run, &seq);
     if (rc < 0)
         return rc;
-    int found = run_attach(run, seq, &p.wanted);
-    if (found < 0)
-        return found;
     seen->pages = p.n_pages;
-    seen->page_hits = (uint32_t)found / page;
-    seen->token_hits = min_u32((uint32_t)found, request->n_input);
-    kvk_text rest = prompt_rest(&p, seen->page_hits, page);
-    rc = run_extend(run, seq, &rest);
-    if (rc >= 0)
-        rc = run_close(run, seq);
+    if (run->options->prompts)
+        rc = list_prompt(run, &(listed_prompt){request->n_input, p.wanted.n_tokens, p.n_tokens, p.n_pages});
+    else
+        rc = run_prompt(run, &p, seen);
     if (rc < 0)
         return rc;
     count(run, seen);
@@ -138,16 +152,19 @@ static int pages_alone(replay_run *run, const trace_request *request, replay_req
     page_in_turn at = {.request = request, .prompt = &p};
     seen->pages = rc < 0 ? 0 : p.n_pages;
     for (; at.i < seen->pages && rc >= 0; at.i++) {
+        uint32_t tokens = min_u32(page, request->n_input - at.i * page);
         rc = count_page(run, &at);
-        int hit = rc < 0 ? rc : one_page(run, at.number);
-        if (hit < 0)
-            return hit;
-        seen->page_hits += (uint32_t)hit;
-        seen->token_hits += (uint32_t)hit * min_u32(page, request->n_input - at.i * page);
+        if (rc == 0)
+            rc = run->options->prompts ? list_prompt(run, &(listed_prompt){tokens, page + 1, page, 1})
+                                       : one_page(run, at.number);
+        if (rc < 0)
+            return rc;
+        seen->page_hits += (uint32_t)rc;
+        seen->token_hits += (uint32_t)rc * tokens;
     }
-    if (rc == 0)
+    if (rc >= 0)
         count(run, seen);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 static int content_of_pages(replay_run *run, kvk_content *out)

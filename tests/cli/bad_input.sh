@@ -18,7 +18,7 @@ refused 2 "kvkeep replay: field --speed: 'nan' is not a number" replay --speed n
 refused 2 "kvkeep replay: field --rate: '-1' is negative" replay --rate -1
 refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e9" replay --ms-per-token 1e99
 refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn, flat" replay --mode fast
-refused 2 "kvkeep: field reclaim: 'mru' is none of lru, fifo, lfu, s3fifo" replay --reclaim mru
+refused 2 "kvkeep: field reclaim: 'mru' is none of lru, fifo, lfu, s3fifo, all" replay --reclaim mru
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
 refused 2 "kvkeep bench: no suite 'pages': there are 'pool' and 'servers'" bench pages
@@ -30,6 +30,17 @@ for bad in x -1 1.5 100% 5%% % ""; do
         replay --watermark "$bad"
 done
 refused 2 "generated: field watermark: leaves nothing of 9 pages" replay --mode timed --pages 9 --watermark 9
+refused 2 "kvkeep replay: field --curve: '1' is too small (2 .. 10000)" replay --curve=1
+refused 2 "kvkeep replay: field --curve: does not go with --reclaim all" replay --curve --reclaim all --pages 9
+refused 2 "kvkeep replay: field --pages: does not go with --curve, which chooses the sizes" replay --curve --pages 9
+refused 2 "kvkeep replay: field --belady: does not go with --curve" replay --curve --belady
+refused 2 "kvkeep replay: field --print: does not go with many pools" replay --curve --print
+refused 2 "kvkeep replay: field --record: does not go with many pools" replay --curve --record out.jsonl
+refused 2 "kvkeep replay: field --audit: does not go with many pools" replay --reclaim all --pages 9 --audit
+refused 2 "kvkeep replay: field --reclaim: all needs --pages: in an unlimited pool nothing is given up" replay --reclaim all
+refused 2 "generated: field curve: goes with mode prefix or flat only" replay --mode timed --curve
+refused 2 "generated: field reclaim all: goes with mode prefix or flat only" replay --mode timed --pages 9 --reclaim all
+refused 1 "kvkeep replay: needs more pages than the pool can ever give" replay --pages 9 --reclaim all
 refused 2 "kvkeep replay: field --preempt: 'kill' is neither recompute nor swap" replay --preempt kill
 refused 2 "kvkeep replay: field --host-pages: '0' is too small (1 .. 2147483647)" replay --host-pages 0
 refused 2 "kvkeep replay: field --chunk: '0' is too small (1 .. 2147483647)" replay --chunk 0

@@ -49,6 +49,20 @@ is requests 50
 json "$prefix_keys" --requests 1 blocks.jsonl
 is requests 1
 
+# Many pools: a list of results in one object.
+succeeds replay --reclaim all --pages 3 --json blocks.jsonl
+[[ $out == '{"results":[{"reclaim":"belady","pages":3,"page_hits":3,"token_hits":null,"reclaimed_pages":null,'*'"reclaim":"s3fifo"'*']}' ]] ||
+    complain "--reclaim all: $out"
+for mode in prefix flat; do
+    succeeds replay --curve=2 --mode $mode --json blocks.jsonl
+    [[ $out == '{"results":[{"pages":'*',"page_hits":'*',"token_hits":'*',"hit_ratio_pages":'*',"hit_ratio_tokens":'*']}' ]] ||
+        complain "--curve: $out"
+    [[ $(grep -o '"pages"' <<<"$out" | wc -l) -eq 2 ]] || complain "not two sizes: $out"
+done
+succeeds replay --curve --reclaim fifo blocks.jsonl
+[[ $(wc -l <<<"$out") -eq 3 ]] || complain "a table of the sizes 3 and 4: $out"
+[[ $("$KVKEEP" replay --curve --json) == "$("$KVKEEP" replay --curve --json)" ]] || complain "two curves of one workload"
+
 pressure_keys="rejected preemptions recomputed_tokens swapped_pages admission_wait_s_p50 admission_wait_s_p99 makespan_s \
 waste_reserved usage_when_reclaiming_p50 elapsed_s"
 timed_keys="format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation \

@@ -3,6 +3,7 @@
 #include "kvkeep/commands.h"
 #include "kvkeep/outfile.h"
 #include "kvkeep/progress.h"
+#include "kvkeep/replay_many.h"
 #include "kvkeep/replay_options.h"
 #include "kvkeep/replay_report.h"
 #include "trace/input.h"
@@ -119,6 +120,11 @@ static int run_trace(job *j, trace *t)
     o->on_page = j->files[REPLAY_LIBCACHESIM].stream ? write_page : NULL;
     o->record = j->files[REPLAY_RECORD].stream ? write_record : NULL;
     o->record_ctx = j;
+    if (j->c.all_reclaims || j->c.curve_points) {
+        int rc = replay_many(t, &j->c, j->files[REPLAY_PLOT].stream, j->error);
+        progress_end(&j->progress);
+        return rc < 0 ? rc : flush_files(j);
+    }
     if (j->files[REPLAY_PLOT].stream) {
         o->samples = calloc(1, sizeof *o->samples);
         if (!o->samples)

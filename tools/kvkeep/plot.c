@@ -19,17 +19,36 @@ static void write_points(FILE *script, const samples *s)
     fputs("end_of_curve\n", script);
 }
 
+static void write_head(FILE *script, const char *title, const char *x_label)
+{
+    fputs("set terminal svg size 960,540 dynamic font 'sans,14' background rgb 'white'\n", script);
+    fprintf(script, "set grid\nset title '%s'\nset xlabel '%s'\n", title, x_label);
+}
+
 /* The first curve is broad and pale, so that the second one shows where they are the same. */
 static void write_script(FILE *script, const plot *p, const samples *s)
 {
-    fputs("set terminal svg size 960,540 dynamic font 'sans,14' background rgb 'white'\n", script);
-    fputs("set grid\nset key below\nset yrange [0:*]\nset autoscale xfix\n", script);
-    fprintf(script, "set title '%s'\nset xlabel '%s'\nset ylabel '%s'\n", p->title, p->x_label, p->y_label);
+    write_head(script, p->title, p->x_label);
+    fputs("set key below\nset yrange [0:*]\nset autoscale xfix\n", script);
+    fprintf(script, "%sset ylabel '%s'\n", p->log_x ? "set logscale x\n" : "", p->y_label);
     write_points(script, s);
     fprintf(script, "plot $curve using 1:2 with lines lw 4 lc rgb '#9ecae1' title '%s'", p->a);
     if (p->b)
         fprintf(script, ", $curve using 1:3 with lines lw 1.5 lc rgb '#08519c' title '%s'", p->b);
     fputc('\n', script);
+}
+
+static void write_bars_script(FILE *script, const plot_bars *p)
+{
+    write_head(script, p->title, p->x_label);
+    fprintf(script, "unset key\nset xrange [0:*]\nset yrange [-0.6:%u - 0.4]\nset style fill solid\n", p->n);
+    fputs("$bars << end_of_bars\n", script);
+    for (uint32_t i = 0; i < p->n; i++)
+        fprintf(script, "%u %.17g \"%s\"\n", p->n - 1 - i, p->bars[i].length, p->bars[i].name);
+    fputs("end_of_bars\n", script);
+    fputs("plot $bars using (0.5*$2):1:(0.5*$2):(0.35):ytic(3) with boxxyerrorbars lc rgb '#9ecae1', \\\n"
+          "  '' using 2:1:(sprintf(' %.4f', $2)) with labels left\n",
+          script);
 }
 
 static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)
@@ -85,12 +104,9 @@ static int run_gnuplot(FILE *script, FILE *out, trace_error *error)
     return 0;
 }
 
-int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error)
+/* Has gnuplot draw by a script. */
+static int draw(FILE *script, FILE *out, trace_error *error)
 {
-    FILE *script = tmpfile();
-    if (!script)
-        return trace_failed(error, gnuplot, "no room for its script: %s", strerror(errno));
-    write_script(script, p, s);
     int rc = fflush(script) == 0 && !ferror(script) ? 0 : trace_failed(error, gnuplot, "cannot write its script");
     rewind(script);
     FILE *drawing = tmpfile();
@@ -104,6 +120,33 @@ int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error)
         rc = copy(drawing, out, error);
     if (drawing)
         fclose(drawing);
+    return rc;
+}
+
+static int open_script(FILE **script, trace_error *error)
+{
+    *script = tmpfile();
+    return *script ? 0 : trace_failed(error, gnuplot, "no room for its script: %s", strerror(errno));
+}
+
+int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error)
+{
+    FILE *script;
+    if (open_script(&script, error) < 0)
+        return TRACE_FAILED;
+    write_script(script, p, s);
+    int rc = draw(script, out, error);
+    fclose(script);
+    return rc;
+}
+
+int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error)
+{
+    FILE *script;
+    if (open_script(&script, error) < 0)
+        return TRACE_FAILED;
+    write_bars_script(script, p);
+    int rc = draw(script, out, error);
     fclose(script);
     return rc;
 }

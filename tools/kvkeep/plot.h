@@ -5,15 +5,31 @@
 #include "trace/error.h"
 #include "trace/samples.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 typedef struct plot {
     const char *title;
     const char *x_label, *y_label;
     const char *a, *b; /* the curves' names; b NULL: one curve only */
+    bool log_x;
 } plot;
+
+typedef struct plot_bar {
+    const char *name;
+    double length;
+} plot_bar;
+
+typedef struct plot_bars {
+    const char *title, *x_label;
+    const plot_bar *bars; /* the first is at the top */
+    uint32_t n;
+} plot_bars;
 
 /* Draws onto `out`. 0, or TRACE_FAILED where gnuplot is missing or fails. */
 int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error);
+
+/* The same of bars side by side; names must not hold quotes. */
+int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error);
 
 #endif

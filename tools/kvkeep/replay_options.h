@@ -13,6 +13,8 @@ typedef struct replay_command {
     bool mode_given;         /* else the trace decides */
     const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
     bool json, print;
+    bool all_reclaims;               /* every reclaim order, compared */
+    uint32_t curve_points;           /* pools of so many sizes; 0: one pool */
     const char *paths[REPLAY_FILES]; /* NULL: not wanted */
     char *const *files;
     size_t n_files;
