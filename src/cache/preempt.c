@@ -13,17 +13,6 @@ static uint32_t pages_held(const kvk_cache *c, const sequence *s)
 
 /* ---- by recompute */
 
-void sequence_drop_host(kvk_cache *c, sequence *s)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        table *t = &s->tables[g];
-        for (uint32_t i = t->n; i-- > 0;)
-            host_pool_give(&c->host, t->pages[i]);
-        *t = (table){.pages = t->pages, .cap = t->cap};
-    }
-    s->swapped = 0;
-}
-
 static int recompute(kvk_cache *c, sequence *s)
 {
     int gone = 0;

@@ -72,6 +72,17 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
     return gone;
 }
 
+void sequence_drop_host(kvk_cache *c, sequence *s)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        table *t = &s->tables[g];
+        for (uint32_t i = t->n; i-- > 0;)
+            host_pool_give(&c->host, t->pages[i]);
+        *t = (table){.pages = t->pages, .cap = t->cap};
+    }
+    s->swapped = 0;
+}
+
 uint32_t sequence_needs_from(const kvk_cache *c, uint32_t group, uint32_t n_tokens)
 {
     uint32_t window = c->windows[group];
