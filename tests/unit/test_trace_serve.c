@@ -161,6 +161,18 @@ START_TEST(a_chunk_that_finds_no_page)
 }
 END_TEST
 
+/* Of 3 pages the first prompt has one, and needs one more at 10: the second, of 2, is let in when it has gone at 20. */
+START_TEST(a_prompt_leaves_room_for_those_begun)
+{
+    replay_options options = pool_of(3, 0);
+    options.chunk = 4;
+    replay_result r = text_replay(VIDUR "0,8,1\n0,8,1\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 0);
+    ck_assert_uint_eq(r.wait_us_p99, 20);
+    ck_assert_uint_eq(r.makespan_us, 40);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("serve");
@@ -172,6 +184,7 @@ int main(void)
     tcase_add_test(t, what_never_fits_is_refused_at_once);
     tcase_add_test(t, the_watermark_stays_free);
     tcase_add_test(t, a_prompt_in_chunks);
+    tcase_add_test(t, a_prompt_leaves_room_for_those_begun);
     tcase_add_test(t, a_chunk_that_finds_no_page);
     Suite *s = suite_create("trace_serve");
     suite_add_tcase(s, t);

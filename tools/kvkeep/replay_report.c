@@ -171,11 +171,12 @@ void replay_write_event(FILE *out, const kvk_event *e)
 const plot *replay_plot(replay_mode mode)
 {
     static const plot plots[] = {
-        [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens"},
-        [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held"},
-        [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL},
-        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens"},
-        [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL},
+        [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens", false},
+        [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held",
+                          false},
+        [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL, false},
+        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens", false},
+        [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL, false},
     };
     return &plots[mode];
 }
