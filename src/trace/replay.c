@@ -108,6 +108,8 @@ static int open_cache(replay_run *run, kvk_content content)
     int rc = kvk_cache_open(&config, &run->cache);
     if (rc == 0 && run->options->record)
         rc = kvk_record_start(run->cache, run->options->record, run->options->record_ctx);
+    if (rc == 0 && run->options->on_event)
+        rc = kvk_set_events(run->cache, run->options->on_event, run->options->ctx);
     if (rc < 0)
         return trace_failed(run->error, trace_where(run->trace, NULL), "cannot open a cache: %s", kvk_strerror(rc));
     return 0;
@@ -172,9 +174,10 @@ static int run_mode(replay_run *run, const replay_ops *mode)
 static int check_options(replay_run *run)
 {
     const replay_options *o = run->options;
-    if (o->mode == REPLAY_PREFIX || o->mode == REPLAY_FLAT || (!o->belady && !o->on_page && !o->prompts))
+    if (o->mode == REPLAY_PREFIX || o->mode == REPLAY_FLAT ||
+        (!o->belady && !o->on_page && !o->prompts && !o->on_event))
         return 0;
-    const char *what = o->prompts ? "prompts" : o->belady ? "belady" : "libcachesim";
+    const char *what = o->prompts ? "prompts" : o->belady ? "belady" : o->on_event ? "events" : "libcachesim";
     return trace_bad_input(run->error, (trace_place){trace_where(run->trace, NULL).file, 0, what},
                            "goes with mode prefix or flat only");
 }

@@ -54,6 +54,7 @@ typedef struct replay_options {
     bool audit;          /* checks every invariant after every call */
     kvk_write_fn record; /* NULL: no op log */
     void *record_ctx;
+    kvk_event_fn on_event;                                          /* may be NULL. prefix, flat: the cache's events */
     void (*on_request)(void *ctx, const replay_request *request);   /* may be NULL; after each request */
     void (*on_page)(void *ctx, uint64_t arrival_us, uint64_t page); /* may be NULL. prefix, flat: after each page that
                                                                         prompts need; `page` numbers contents from 0 */

@@ -312,9 +312,40 @@ static int end(serve *s, uint32_t place)
 
 /* ---- Letting in ------------------------------------------------------------------------------------------------- */
 
+/* Pages that the prompts of those that run still need. */
+static uint64_t promised(const serve *s)
+{
+    uint64_t pages = 0;
+    if (s->run->options->chunk == 0 || s->run->result->n_pages == REPLAY_UNLIMITED)
+        return 0;
+    for (uint32_t i = 0; i < s->n_running; i++) {
+        const serve_job *j = &s->jobs[s->running[i]];
+        pages += j->is_filling ? ceil_div(prompt_of(j), page_tokens(s)) - ceil_div(j->held, page_tokens(s)) : 0;
+    }
+    return pages;
+}
+
+/* Whether a job that was swapped out finds room, the rest of its prompt included. */
+static bool finds_room(const serve *s, const serve_job *j)
+{
+    kvk_stats stats = stats_of(s);
+    uint64_t need = ceil_div(j->is_filling ? prompt_of(j) : j->held, page_tokens(s)) + promised(s);
+    return need + s->run->result->watermark <= (uint64_t)stats.pages_free + stats.pages_cached;
+}
+
+/* Whether a prompt does, of which `found` tokens are attached. */
+static bool prompt_finds_room(const serve *s, const serve_job *j, uint32_t found)
+{
+    uint64_t others = promised(s), need = prompt_of(j) - found + others * page_tokens(s);
+    if (need > KVK_MAX_TOKENS)
+        return 0;
+    int rc = kvk_can_reserve(s->run->cache, j->seq, (uint32_t)need, KVK_FREE_ONLY);
+    return rc == KVK_OK || (rc == KVK_NEVER && others == 0); /* then kvk_reserve says why */
+}
+
 static int swap_in(serve *s, serve_job *j)
 {
-    int rc = run_swap_in(s->run, j->seq);
+    int rc = finds_room(s, j) ? run_swap_in(s->run, j->seq) : KVK_ENOPAGE;
     if (rc < 0)
         return rc == KVK_ENOPAGE ? 0 : rc;
     run_moves(s);
@@ -341,8 +372,7 @@ static int fill(serve *s, uint32_t place)
     int found = rc < 0 ? rc : attach(s, place);
     if (found < 0)
         return found;
-    rc = kvk_can_reserve(s->run->cache, j->seq, prompt_of(j) - (uint32_t)found, KVK_FREE_ONLY);
-    if (rc == KVK_LATER)
+    if (!prompt_finds_room(s, j, (uint32_t)found))
         return found > 0 && run_truncate(s->run, j->seq) < 0 ? TRACE_FAILED : 0;
     uint32_t to = next_chunk(s, j, (uint32_t)found);
     rc = run_reserve(s->run, j->seq, to - (uint32_t)found, KVK_FREE_ONLY);

@@ -1,9 +1,10 @@
 /* trace/serve.h: a server on a clock: who runs, who waits, and who has to give way where pages lack.
  *
- * A request is a job. It waits until its whole prompt finds room beside the watermark; jobs are let in in the order in
- * which they came. A prompt is held at once, or chunk after chunk, one every token_us. Once it is whole, at a time r,
- * output token k of n is there from r + floor(k D / n), where D is how long the output takes, and all goes at r + D. At
- * equal times jobs end, then grow, then those that wait are let in, then new ones come.
+ * A request is a job. It waits until its whole prompt finds room beside the watermark and what the prompts of those
+ * that run still need; jobs are let in in the order in which they came. A prompt is held at once, or chunk after
+ * chunk, one every token_us. Once it is whole, at a time r, output token k of n is there from r + floor(k D / n),
+ * where D is how long the output takes, and all goes at r + D. At equal times jobs end, then grow, then those that
+ * wait are let in, then new ones come.
  *
  * A job that runs and finds no page makes others give way: kvk_victim says whom, perhaps itself. Whoever gave way waits
  * until a job has ended and there is room for it, and then goes on with its next token. The oldest of those that

@@ -36,6 +36,7 @@ refused 2 "kvkeep replay: field --pages: does not go with --curve, which chooses
 refused 2 "kvkeep replay: field --belady: does not go with --curve" replay --curve --belady
 refused 2 "kvkeep replay: field --print: does not go with many pools" replay --curve --print
 refused 2 "kvkeep replay: field --record: does not go with many pools" replay --curve --record out.jsonl
+refused 2 "kvkeep replay: field --events: does not go with many pools" replay --curve --events out.jsonl
 refused 2 "kvkeep replay: field --audit: does not go with many pools" replay --reclaim all --pages 9 --audit
 refused 2 "kvkeep replay: field --reclaim: all needs --pages: in an unlimited pool nothing is given up" replay --reclaim all
 refused 2 "generated: field curve: goes with mode prefix or flat only" replay --mode timed --curve
@@ -113,11 +114,13 @@ bad "azure.csv:1: is azure and cannot follow mooncake" blocks.jsonl azure.csv
 bad "azure.csv: a second trace: timed mode takes one" --mode timed azure.csv azure.csv
 bad "azure.csv: azure traces do not say how requests follow each other" --mode multi-turn azure.csv
 bad "azure.csv: field libcachesim: goes with mode prefix or flat only" --libcachesim out.csv azure.csv
+bad "azure.csv: field events: goes with mode prefix or flat only" --events out.events azure.csv
 bad "azure.csv: field belady: goes with mode prefix or flat only" --belady azure.csv
 bad "blocks.jsonl: field belady: needs a pool of a size: in an unlimited one nothing is given up" --belady blocks.jsonl
 printf '{"kvkeep_oplog": 1}\n' >log.jsonl
 refused 2 "log.jsonl:1: field belady: means nothing for an op log" replay --belady log.jsonl
 refused 2 "log.jsonl:1: field reclaim: means nothing for an op log" replay --reclaim lru log.jsonl
+refused 2 "log.jsonl:1: field events: means nothing for an op log" replay --events out.jsonl log.jsonl
 refused 2 "log.jsonl:1: field libcachesim: means nothing for an op log" replay --libcachesim out.csv log.jsonl
 refused 2 "nowhere/out.csv: cannot write: No such file or directory" replay --libcachesim nowhere/out.csv blocks.jsonl
 refused 2 "nowhere/out.jsonl: cannot write: No such file or directory" replay --record nowhere/out.jsonl blocks.jsonl

@@ -65,6 +65,21 @@ succeeds replay --json --libcachesim pages.csv late.jsonl
 [[ $(tr '\n' ' ' <pages.csv) == "2,1,1 2,2,1 2,3,1 3,1,1 3,4,1 " ]] || complain "pages for libCacheSim: $(cat pages.csv)"
 refused 1 "/dev/full: cannot write: No space left on device" replay --json --libcachesim /dev/full blocks.jsonl
 
+# ---- Events
+
+{ mooncake_line 0 1300 3 "1, 2, 3" && mooncake_line 10 1300 2 "1, 2, 4"; } >fork.jsonl
+succeeds replay --pages 3 --events events.jsonl fork.jsonl
+kinds_and_keys=$(sed -E 's/.*"kind":"([a-z]*)".*"page_key":"0*([0-9a-f]*)".*/\1 \2/' events.jsonl | tr '\n' ' ')
+[[ $kinds_and_keys == "stored 1 stored 2 stored 3 removed 3 stored 4 " ]] || complain "events: $kinds_and_keys"
+event='^\{"kind":"stored","key":"[0-9a-f]{32}","parent":"[0-9a-f]{32}","page_tokens":512,"group":0,"adapter":0,"page":[0-9]+,"page_key":"[0-9a-f]{32}"\}$'
+[[ $(head -n 1 events.jsonl) =~ $event ]] || complain "an event: $(head -n 1 events.jsonl)"
+# No content is stored twice, and none is removed that was not stored.
+succeeds replay --pages 700 --events events.jsonl
+awk -F '"' '{ there[$8] += $4 == "stored" ? 1 : -1; if (there[$8] < 0 || there[$8] > 1) exit 1 }' events.jsonl ||
+    complain "events of contents that are there twice or never were"
+[[ $(head -n 1 events.jsonl) == *'"tokens":['*']}' ]] || complain "an event without tokens"
+refused 1 "/dev/full: cannot write: No space left on device" replay --json --events /dev/full
+
 # Stopped in the middle, by a user or by the system: nothing is left.
 mkdir killed
 mkfifo endless

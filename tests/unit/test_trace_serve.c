@@ -161,6 +161,75 @@ START_TEST(a_chunk_that_finds_no_page)
 }
 END_TEST
 
+/* Of 3 pages the first prompt has one, and needs one more at 10: the second, of 2, is let in when it has gone at 20. */
+START_TEST(a_prompt_leaves_room_for_those_begun)
+{
+    replay_options options = pool_of(3, 0);
+    options.chunk = 4;
+    replay_result r = text_replay(VIDUR "0,8,1\n0,8,1\n", &options);
+    ck_assert_uint_eq(r.stats.preemptions, 0);
+    ck_assert_uint_eq(r.wait_us_p99, 20);
+    ck_assert_uint_eq(r.makespan_us, 40);
+}
+END_TEST
+
+typedef struct simulated {
+    const char *text;
+    uint32_t pages, watermark, chunk, host_pages; /* host_pages 0: by recompute */
+    uint64_t rejected, preemptions, recomputed_tokens, swapped_pages, wait_us_p50, wait_us_p99, makespan_us;
+    uint32_t peak_pages;
+    uint64_t page_allocations;
+} simulated;
+
+/* Random requests, and what a simulation says of them that was written apart from this program, in another language: it
+ * goes from microsecond to microsecond and token to token. */
+static const simulated by_another_program[] = {
+    {VIDUR "0.000064,12,14\n0.000086,9,2\n0.000096,11,5\n0.000196,4,14\n0.000228,7,14\n0.000366,19,1\n0.00037,8,5\n0."
+           "000399,17,5\n",
+     8, 1, 3, 0, 0, 3, 32, 0, 30, 175, 674, 8, 46},
+    {VIDUR "0.000007,15,14\n0.000014,17,20\n0.000025,1,5\n0.000043,7,9\n0.000179,2,14\n0.000182,10,5\n0.00021,15,14\n0."
+           "000302,7,14\n",
+     11, 0, 3, 2, 0, 6, 68, 4, 8, 225, 737, 11, 64},
+    {VIDUR "0.000061,14,5\n0.000062,13,14\n0.000093,18,9\n0.000164,2,5\n0.000275,12,5\n0.000284,14,14\n0.000286,11,"
+           "20\n0.000307,5,9\n",
+     10, 0, 3, 0, 0, 3, 39, 0, 58, 96, 735, 10, 54},
+    {VIDUR "0.000009,9,20\n0.000013,20,9\n0.000151,20,2\n0.000162,7,20\n0.000191,8,1\n0.000194,14,9\n0.0002,19,2\n0."
+           "000355,3,1\n",
+     9, 0, 3, 16, 0, 3, 0, 13, 157, 339, 649, 9, 54},
+    {VIDUR "0.000003,13,20\n0.000024,18,20\n0.000086,13,14\n0.000102,5,9\n0.000151,1,14\n0.000217,1,20\n0.000235,5,"
+           "1\n0.00031,4,2\n",
+     11, 0, 3, 0, 0, 7, 71, 0, 183, 371, 763, 11, 61},
+    {VIDUR "0.000011,14,20\n0.000014,8,9\n0.000077,5,20\n0.000162,1,2\n0.000165,2,20\n0.000274,11,14\n0.000352,18,1\n0."
+           "000384,7,9\n",
+     9, 0, 0, 16, 0, 5, 0, 18, 46, 134, 601, 9, 59},
+    {VIDUR "0.000091,20,5\n0.00011,5,20\n0.000136,11,9\n0.000174,4,14\n0.000213,16,1\n0.000312,7,1\n0.000353,18,5\n0."
+           "000394,20,14\n",
+     6, 0, 3, 0, 1, 4, 36, 0, 91, 348, 801, 6, 43},
+    {VIDUR "0.000015,14,20\n0.000102,20,14\n0.000112,7,20\n0.000267,14,20\n0.000285,15,5\n0.00032,6,2\n0.000354,4,9\n0."
+           "000374,3,1\n",
+     12, 1, 7, 16, 0, 3, 0, 16, 113, 215, 625, 12, 61},
+};
+
+START_TEST(as_another_program_says)
+{
+    const simulated *x = &by_another_program[_i];
+    replay_options options = pool_of(x->pages, x->watermark);
+    options.chunk = x->chunk;
+    options.preempt = x->host_pages ? KVK_PREEMPT_SWAP : KVK_PREEMPT_RECOMPUTE;
+    options.host_pages = x->host_pages;
+    replay_result r = text_replay(x->text, &options);
+    ck_assert_uint_eq(r.rejected, x->rejected);
+    ck_assert_uint_eq(r.stats.preemptions, x->preemptions);
+    ck_assert_uint_eq(r.recomputed_tokens, x->recomputed_tokens);
+    ck_assert_uint_eq(r.stats.swapped_out_pages, x->swapped_pages);
+    ck_assert_uint_eq(r.wait_us_p50, x->wait_us_p50);
+    ck_assert_uint_eq(r.wait_us_p99, x->wait_us_p99);
+    ck_assert_uint_eq(r.makespan_us, x->makespan_us);
+    ck_assert_uint_eq(r.stats.peak_pages_used, x->peak_pages);
+    ck_assert_uint_eq(r.stats.pages_taken, x->page_allocations);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("serve");
@@ -172,6 +241,8 @@ int main(void)
     tcase_add_test(t, what_never_fits_is_refused_at_once);
     tcase_add_test(t, the_watermark_stays_free);
     tcase_add_test(t, a_prompt_in_chunks);
+    tcase_add_test(t, a_prompt_leaves_room_for_those_begun);
+    tcase_add_loop_test(t, as_another_program_says, 0, sizeof by_another_program / sizeof by_another_program[0]);
     tcase_add_test(t, a_chunk_that_finds_no_page);
     Suite *s = suite_create("trace_serve");
     suite_add_tcase(s, t);

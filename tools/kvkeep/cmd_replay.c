@@ -54,6 +54,12 @@ static void write_page(void *ctx, uint64_t arrival_us, uint64_t page)
     fprintf(j->files[REPLAY_LIBCACHESIM].stream, "%" PRIu64 ",%" PRIu64 ",1\n", arrival_us / 1000000, page + 1);
 }
 
+static void write_event(void *ctx, const kvk_event *event)
+{
+    job *j = ctx;
+    replay_write_event(j->files[REPLAY_EVENTS].stream, event);
+}
+
 /* Two outputs of one path would leave one of them. */
 static int open_file(job *j, int which)
 {
@@ -118,6 +124,7 @@ static int run_trace(job *j, trace *t)
     o->on_request = on_request;
     o->ctx = j;
     o->on_page = j->files[REPLAY_LIBCACHESIM].stream ? write_page : NULL;
+    o->on_event = j->files[REPLAY_EVENTS].stream ? write_event : NULL;
     o->record = j->files[REPLAY_RECORD].stream ? write_record : NULL;
     o->record_ctx = j;
     if (j->c.all_reclaims || j->c.curve_points) {

@@ -25,6 +25,7 @@ enum {
     KEY_CHUNK,
     KEY_BELADY,
     KEY_LIBCACHESIM,
+    KEY_EVENTS,
     FIRST_OF_ALL_INPUTS, /* options from here on go with op logs too */
     KEY_REQUESTS,
     KEY_MEMORY_LIMIT,
@@ -62,6 +63,7 @@ static const struct argp_option options[] = {
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
     {"libcachesim", KEY_LIBCACHESIM, "FILE.csv", 0, "prefix, flat: write each page asked for, for that simulator", 4},
+    {"events", KEY_EVENTS, "FILE", 0, "prefix, flat: write what the cache tells a router, as JSON Lines", 4},
     {"print", KEY_PRINT, NULL, 0, "One JSON line per request (or call of an op log) instead of the table", 5},
     {"json", KEY_JSON, NULL, 0, "One JSON object instead of the table", 5},
     {"plot", KEY_PLOT, "FILE.svg", 0, "Draw the run with gnuplot", 5},
@@ -244,6 +246,9 @@ static error_t parse_word(int key, char *text, const arguments *a)
     case KEY_LIBCACHESIM:
         c->paths[REPLAY_LIBCACHESIM] = text;
         return 0;
+    case KEY_EVENTS:
+        c->paths[REPLAY_EVENTS] = text;
+        return 0;
     case KEY_RECLAIM:
         return parse_reclaim(a, text, c);
     case KEY_CURVE:
@@ -278,6 +283,8 @@ static error_t check_many(const arguments *a)
         return refuse_together(a, "--print", "does not go with many pools");
     if (c->paths[REPLAY_RECORD])
         return refuse_together(a, "--record", "does not go with many pools");
+    if (c->paths[REPLAY_EVENTS])
+        return refuse_together(a, "--events", "does not go with many pools");
     if (c->replay.audit)
         return refuse_together(a, "--audit", "does not go with many pools");
     if (c->curve_points && c->replay.n_pages != REPLAY_UNLIMITED)

@@ -5,7 +5,7 @@
 #include "trace/replay.h"
 
 /* Files that the command writes. */
-typedef enum replay_file { REPLAY_RECORD, REPLAY_PLOT, REPLAY_LIBCACHESIM, REPLAY_FILES } replay_file;
+typedef enum replay_file { REPLAY_RECORD, REPLAY_PLOT, REPLAY_LIBCACHESIM, REPLAY_EVENTS, REPLAY_FILES } replay_file;
 
 typedef struct replay_command {
     trace_options trace;

@@ -141,14 +141,42 @@ void replay_print_request(replay_mode mode, const replay_request *q)
     }
 }
 
+static void write_tokens(FILE *out, const uint32_t *tokens, uint32_t n)
+{
+    fputs(",\"tokens\":", out);
+    for (uint32_t i = 0; i < n; i++)
+        fprintf(out, "%c%u", i ? ',' : '[', tokens[i]);
+    fputc(']', out);
+}
+
+void replay_write_event(FILE *out, const kvk_event *e)
+{
+    static const char *const kinds[] = {
+        [KVK_EVENT_STORED] = "stored", [KVK_EVENT_REMOVED] = "removed", [KVK_EVENT_CLEARED] = "cleared"};
+    fprintf(out, "{\"kind\":\"%s\"", kinds[e->kind]);
+    if (e->kind != KVK_EVENT_CLEARED)
+        fprintf(out,
+                ",\"key\":\"%016" PRIx64 "%016" PRIx64 "\",\"parent\":\"%016" PRIx64 "%016" PRIx64
+                "\",\"page_tokens\":%u,\"group\":%u,\"adapter\":%" PRIu64,
+                e->key.hi, e->key.lo, e->parent.hi, e->parent.lo, e->page_tokens, e->group, e->adapter);
+    if (e->kind == KVK_EVENT_STORED)
+        fprintf(out, ",\"page\":%u", e->page);
+    if (e->tokens)
+        write_tokens(out, e->tokens, e->page_tokens);
+    if (e->page_key)
+        fprintf(out, ",\"page_key\":\"%016" PRIx64 "%016" PRIx64 "\"", e->page_key->hi, e->page_key->lo);
+    fputs("}\n", out);
+}
+
 const plot *replay_plot(replay_mode mode)
 {
     static const plot plots[] = {
-        [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens"},
-        [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held"},
-        [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL},
-        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens"},
-        [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL},
+        [REPLAY_PREFIX] = {"Prefix cache hits so far", "requests", "share found", "of pages", "of tokens", false},
+        [REPLAY_TIMED] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", "tokens held",
+                          false},
+        [REPLAY_TURNS] = {"KV memory over time", "time in s", "tokens", "room of the pages in use", NULL, false},
+        [REPLAY_FLAT] = {"Hits of single pages so far", "requests", "share found", "of pages", "of tokens", false},
+        [REPLAY_LENGTHS] = {"Waste of whole pages so far", "requests", "share of all room", "waste", NULL, false},
     };
     return &plots[mode];
 }

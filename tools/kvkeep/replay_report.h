@@ -16,6 +16,9 @@ int oplog_report(const oplog_summary *summary, bool as_json, trace_error *error)
 /* Prints one request as a JSON line on stdout. */
 void replay_print_request(replay_mode mode, const replay_request *request);
 
+/* Writes an event as a JSON line. */
+void replay_write_event(FILE *out, const kvk_event *event);
+
 /* What the samples of a mode show. */
 const plot *replay_plot(replay_mode mode);
 
