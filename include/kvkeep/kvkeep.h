@@ -6,7 +6,6 @@
  *
  * What holds for every call:
  *   Threads   one thread at a time per cache; different caches never interfere; no globals, no locks.
- *   Callbacks no call on a cache from inside one of its own callbacks: KVK_EREENTRY, kvk_cache_close does nothing.
  *   Results   an int >= 0, or a negative KVK_E* code (kvk_strerror tells it in words). Nothing aborts.
  *   Failure   a call that fails has changed nothing, memory shortage included.
  *   Memory    from one jemalloc arena of the cache's own, or from the caller's allocator. Every array grows to its
@@ -15,7 +14,8 @@
  *   Units     lengths in tokens, memory in pages of `page_tokens` tokens, page ids 0 .. n_pages-1.
  *   Sizes     structs with a `size` field are filled and read up to that many bytes, so old callers meet new libraries;
  *             kvk_plan and kvk_batch_result must have the size that this header gives them.
- *   Callbacks the caller's functions (allocator, writer, report) must not call the cache that calls them.
+ *   Callbacks the caller's functions must not call the cache that calls them: KVK_EREENTRY from events, writers,
+ *             readers and reports (kvk_cache_close does nothing then); allocators are not watched.
  *
  * Words: a *group* is a set of layers that share one block table; every sequence has one table per group. A page is
  *   free    nobody refers to it, content unknown
@@ -95,7 +95,7 @@ KVK_API int kvk_cache_open(const kvk_config *config, kvk_cache **out);
 /* Ends a cache and all its sequences; a recorder gets its last bytes. NULL does nothing. */
 KVK_API void kvk_cache_close(kvk_cache *cache);
 
-/* The configuration in use, defaults filled in (allocator NULL). KVK_EINVAL. */
+/* The configuration in use, defaults filled in (allocator and groups NULL). KVK_EINVAL. */
 KVK_API int kvk_cache_config(const kvk_cache *cache, kvk_config *out);
 
 /* ---- Sequences ----------------------------------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ typedef enum kvk_preempt_how {
 } kvk_preempt_how;
 
 /* Takes all pages of a sequence, which stays open. Full pages stay findable while they are not reclaimed.
- * KVK_PREEMPT_SWAP needs as many free host pages as it has pages, checked before anything moves, and queues a
+ * KVK_PREEMPT_SWAP needs a free host page for each page that holds tokens, checked before anything moves, and queues a
  * KVK_MOVE_SWAP_OUT for each; until kvk_swap_in only kvk_seq_info_get, kvk_seq_set_priority, kvk_seq_close and
  * preempting by recompute are allowed (KVK_ESTATE otherwise). Returns the pages that no sequence refers to any more.
  * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_EBUSY (swap while a batch in flight holds it), KVK_ENOPAGE (host pool
@@ -256,9 +256,9 @@ KVK_API int kvk_victim(const kvk_cache *cache, kvk_seq *out);
 
 /* Pins the full pages within the sequence's first `n_tokens` tokens, in all groups: when nobody refers to them any
  * more they stay cached and are never reclaimed, until unpinned as often as pinned (through any sequence that holds
- * them: attach, then unpin). Only findable pages can be pinned. Returns the pages pinned. KVK_ESTALE, KVK_EINVAL
- * (more tokens than committed; more than 65,535 pins; unpinning what is not pinned), KVK_ESTATE (a page is not
- * findable). */
+ * them: attach, then unpin). A pin stays with its page: a sequence swapped out and in holds others. Only findable
+ * pages can be pinned. Returns the pages pinned. KVK_ESTALE, KVK_EINVAL (more tokens than committed; more than 65,535
+ * pins; unpinning what is not pinned), KVK_ESTATE (a page is not findable). */
 KVK_API int kvk_pin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
 KVK_API int kvk_unpin(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
 
@@ -283,9 +283,9 @@ KVK_API int kvk_set_time(kvk_cache *cache, uint64_t now_ms);
 
 /* Changes the size of the pool, 1 .. KVK_MAX_PAGES; the watermark becomes no larger. Growing takes effect at once.
  * Shrinking drains: pages with ids from n_pages on are handed out no more; free and cached ones go at once, used,
- * pinned and limbo ones when they are let go. With `move` used ones are replaced as far as there are other pages: all
- * tables that name one name the new one from now on, and a KVK_MOVE_COPY is queued. Returns how many pages are still
- * to drain. KVK_EINVAL, KVK_ENOMEM. */
+ * pinned and limbo ones when they are let go, and but for pinned ones they are found no more. With `move` used ones
+ * are replaced as far as there are other pages: all tables that name one name the new one from now on, and a
+ * KVK_MOVE_COPY is queued. Returns how many pages are still to drain. KVK_EINVAL, KVK_ENOMEM. */
 KVK_API int kvk_resize(kvk_cache *cache, uint32_t n_pages, int move);
 
 /* ---- Batches ------------------------------------------------------------------------------------------------- */

@@ -323,6 +323,7 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
         return KVK_ENOMEM;
     audit a = {.c = cache, .report = report, .ctx = ctx, .seen = cache->seen};
     memset(a.seen, 0, cache->store.pool.unseen * sizeof *a.seen);
+    cache->in_callback = 1; /* while the report may be called */
     count_states(&a);
     check_limbo(&a);
     check_free_stack(&a);
@@ -335,5 +336,6 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
     check_content(&a);
     check_batches(&a);
     check_moves(&a);
+    cache->in_callback = 0;
     return a.violations;
 }
