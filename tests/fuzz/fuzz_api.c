@@ -7,13 +7,15 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { SEQS = 8, BATCHES = 4, TOKENS = 64, ENTRIES = 4, PLAN_PAGES = 32, GROUPS = 3, CALLS = 400 };
+enum { SEQS = 8, BATCHES = 4, TOKENS = 64, ENTRIES = 4, PLAN_PAGES = 32, GROUPS = 3, CALLS = 400, MOST_PAGES = 48 };
 
 typedef struct {
     const uint8_t *data;
     size_t size;
     kvk_cache *cache;
     kvk_config config;
+    kvk_group groups[GROUPS];
+    uint64_t now;
     kvk_seq seqs[SEQS];
     kvk_batch batches[BATCHES];
     char *log; /* the recording */
@@ -50,18 +52,35 @@ static kvk_seq *pick_seq(run *r)
     return &r->seqs[byte(r) % SEQS];
 }
 
-static kvk_text text(run *r, uint32_t *tokens, kvk_key *keys)
+/* What a text consists of. */
+typedef struct {
+    uint32_t tokens[TOKENS];
+    kvk_key keys[TOKENS];
+    kvk_extra extras[2];
+} letters;
+
+static void add_extras(run *r, kvk_text *t, kvk_extra *extras)
+{
+    t->n_extras = byte(r) % 3;
+    t->extras = extras;
+    for (uint32_t i = 0; i < t->n_extras; i++)
+        extras[i] = (kvk_extra){.position = byte(r) % TOKENS, .key = {byte(r) % 2, 0}};
+}
+
+static kvk_text text(run *r, letters *l)
 {
     uint32_t n = byte(r) % TOKENS, flags = byte(r);
     for (uint32_t i = 0; i < n; i++) {
-        tokens[i] = flags & 1 ? byte(r) % 2 : i;
-        keys[i] = (kvk_key){flags & 1 ? byte(r) % 2 : i, 0};
+        l->tokens[i] = flags & 1 ? byte(r) % 2 : i;
+        l->keys[i] = (kvk_key){flags & 1 ? byte(r) % 2 : i, 0};
     }
-    kvk_text t = {.n_tokens = n, .tokens = flags & 128 ? NULL : tokens};
+    kvk_text t = {.n_tokens = n, .tokens = flags & 128 ? NULL : l->tokens};
     if (r->config.content == KVK_CONTENT_KEYS) {
         t.n_keys = flags & 64 ? byte(r) % TOKENS : n / r->config.page_tokens;
-        t.keys = flags & 128 ? NULL : keys;
+        t.keys = flags & 128 ? NULL : l->keys;
     }
+    if (flags & 32)
+        add_extras(r, &t, l->extras);
     return t;
 }
 
@@ -109,28 +128,25 @@ static int call_set_priority(run *r)
 
 static int call_attach(run *r)
 {
-    uint32_t tokens[TOKENS];
-    kvk_key keys[TOKENS];
+    letters l;
     kvk_seq *seq = pick_seq(r);
-    kvk_text prompt = text(r, tokens, keys);
+    kvk_text prompt = text(r, &l);
     return kvk_prefix_attach(r->cache, *seq, &prompt);
 }
 
 static int call_lookup(run *r)
 {
-    uint32_t tokens[TOKENS];
-    kvk_key keys[TOKENS];
+    letters l;
     kvk_seq_params p = params(r);
-    kvk_text prompt = text(r, tokens, keys);
+    kvk_text prompt = text(r, &l);
     return kvk_prefix_lookup(r->cache, &p, &prompt);
 }
 
 static int call_commit(run *r)
 {
-    uint32_t tokens[TOKENS];
-    kvk_key keys[TOKENS];
+    letters l;
     kvk_seq *seq = pick_seq(r);
-    kvk_text t = text(r, tokens, keys);
+    kvk_text t = text(r, &l);
     return kvk_commit(r->cache, *seq, &t);
 }
 
@@ -199,7 +215,8 @@ static int call_moves(run *r)
     uint32_t cap = byte(r) % 17;
     int n = kvk_moves_take(r->cache, moves, cap);
     for (int i = 0; i < n && cap; i++) {
-        must(moves[i].src < r->config.n_pages && moves[i].dst < r->config.n_pages);
+        must(moves[i].src < (moves[i].kind == KVK_MOVE_SWAP_IN ? r->config.host_pages : MOST_PAGES));
+        must(moves[i].dst < (moves[i].kind == KVK_MOVE_SWAP_OUT ? r->config.host_pages : MOST_PAGES));
         must(moves[i].n_tokens >= 1 && moves[i].n_tokens <= r->config.page_tokens);
     }
     return n;
@@ -213,13 +230,87 @@ static int call_see(run *r)
     kvk_page_info page = {.size = byte(r) % (sizeof page + 1)};
     kvk_seq_info_get(r->cache, seq, &info);
     kvk_page_info_get(r->cache, number(r), &page);
+    kvk_seq_first(r->cache, seq, byte(r) % (GROUPS + 1));
     return kvk_seq_table(r->cache, seq, number(r), pages, byte(r) % PLAN_PAGES);
 }
 
+static int call_preempt(run *r)
+{
+    kvk_seq *seq = pick_seq(r);
+    return kvk_preempt(r->cache, *seq, (kvk_preempt_how)(byte(r) % 3));
+}
+
+static int call_swap_in(run *r)
+{
+    kvk_seq *seq = pick_seq(r);
+    return kvk_swap_in(r->cache, *seq, (kvk_effort)(byte(r) % 4));
+}
+
+/* Whoever is named can be preempted. */
+static int call_victim(run *r)
+{
+    kvk_seq seq = 0;
+    int rc = kvk_victim(r->cache, &seq);
+    must(rc == 0 || (rc == 1 && kvk_preempt(r->cache, seq, KVK_PREEMPT_RECOMPUTE) >= 0));
+    return rc;
+}
+
+static int call_pin(run *r)
+{
+    kvk_seq *seq = pick_seq(r);
+    return kvk_pin(r->cache, *seq, number(r));
+}
+
+static int call_unpin(run *r)
+{
+    kvk_seq *seq = pick_seq(r);
+    return kvk_unpin(r->cache, *seq, number(r));
+}
+
+static int call_retain(run *r)
+{
+    kvk_retention ranges[3];
+    kvk_seq *seq = pick_seq(r);
+    uint32_t n = byte(r) % 4;
+    for (uint32_t i = 0; i < n; i++) {
+        ranges[i] = (kvk_retention){.begin = number(r), .end = number(r), .priority = byte(r) % 103};
+        ranges[i].duration_ms = number(r);
+    }
+    return kvk_retain(r->cache, *seq, ranges, n);
+}
+
+static int call_set_time(run *r)
+{
+    uint64_t now = r->now + number(r) - byte(r) % 4;
+    int rc = kvk_set_time(r->cache, now);
+    must(rc == (now < r->now ? KVK_EINVAL : 0));
+    r->now = rc == 0 ? now : r->now;
+    return rc;
+}
+
+static int call_resize(run *r)
+{
+    uint32_t n = byte(r) % (MOST_PAGES + 1);
+    return kvk_resize(r->cache, n, byte(r) % 2);
+}
+
+static void meet_event(void *ctx, const kvk_event *event)
+{
+    const run *r = ctx;
+    must(event->size == sizeof *event && event->kind <= KVK_EVENT_CLEARED);
+    must(kvk_prefix_reset(r->cache, NULL) == KVK_EREENTRY);
+}
+
+static int call_listen(run *r)
+{
+    return kvk_set_events(r->cache, byte(r) % 2 ? meet_event : NULL, r);
+}
+
 static int (*const calls[])(run *r) = {
-    call_open,   call_close,  call_fork,    call_set_priority, call_attach,   call_lookup,
-    call_commit, call_commit, call_reserve, call_reserve,      call_truncate, call_reset,
-    call_plan,   call_plan,   call_end,     call_end,          call_moves,    call_see,
+    call_open,   call_close,   call_fork,    call_set_priority, call_attach,   call_lookup,  call_commit,
+    call_commit, call_reserve, call_reserve, call_truncate,     call_reset,    call_plan,    call_plan,
+    call_end,    call_end,     call_moves,   call_see,          call_preempt,  call_preempt, call_swap_in,
+    call_victim, call_pin,     call_unpin,   call_retain,       call_set_time, call_resize,  call_listen,
 };
 
 /* ---- Running and replaying ---- */
@@ -263,6 +354,14 @@ static kvk_config config(run *r)
     c.watermark = byte(r) % 8;
     c.content = byte(r) % 4;
     c.zero_fill = byte(r) % 3;
+    uint32_t flags = byte(r);
+    c.reclaim = flags % 4;
+    c.partial_reuse = flags >> 2 & 1;
+    c.extra_keys = flags >> 3 & 1;
+    c.groups = flags & 16 ? r->groups : NULL;
+    for (int g = 0; c.groups && g < GROUPS; g++)
+        r->groups[g].window = byte(r) % 20;
+    c.host_pages = byte(r) % MOST_PAGES;
     return c;
 }
 
@@ -285,6 +384,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run r = {.data = data, .size = size};
     r.config = config(&r);
     int valid = r.config.watermark <= r.config.n_pages && r.config.content <= 2 && r.config.zero_fill <= 1;
+    valid = valid && (r.config.content == KVK_CONTENT_TOKENS || !(r.config.partial_reuse || r.config.extra_keys));
     int rc = kvk_cache_open(&r.config, &r.cache);
     must(rc == (valid ? 0 : KVK_EINVAL));
     if (rc < 0)
