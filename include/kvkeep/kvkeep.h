@@ -428,8 +428,9 @@ typedef struct kvk_event {
     uint32_t medium; /* 0: the pool (vLLM: GPU) */
 } kvk_event;
 
-/* Is called for each event, in the order in which things happen. Every call on this cache from inside gives
- * KVK_EREENTRY. */
+/* Is called for each event, in the order in which things happen. A listener that comes late hears of nothing before
+ * it. In groups with a window content may be removed, or never stored where its page drains, while longer content that
+ * hangs on it stays: its key is still the parent's. Every call on this cache from inside gives KVK_EREENTRY. */
 typedef void (*kvk_event_fn)(void *ctx, const kvk_event *event);
 
 /* `fn` NULL: no events, which cost nothing. KVK_EINVAL. */
@@ -453,16 +454,16 @@ KVK_API int kvk_record_stop(kvk_cache *cache);
 typedef int64_t (*kvk_read_fn)(void *ctx, char *bytes, size_t n);
 
 /* Writes the whole state: tables, content, counters. The engine saves the pages' bytes. Versioned, checksummed, of
- * one byte order. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight or moves waiting: the bytes would not
- * match). */
+ * one byte order. `write` is called many times. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight, moves
+ * waiting or pages draining: the bytes would not match). */
 KVK_API int kvk_save(kvk_cache *cache, kvk_write_fn write, void *ctx);
 
-/* Replaces the state by a saved one, of a cache with the same configuration (n_pages, watermark, reclaim and
- * hash_seed are taken from the state). Handles are those of the saved cache. A state that is damaged, made up or does
- * not fit is refused with KVK_EFORMAT and the old state kept; what is taken has passed the audit. KVK_EINVAL,
- * KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight, moves waiting or pages draining, or a recorder attached).
- * Events: all is cleared, then what the state holds is stored. A cache with KVK_RECLAIM_S3FIFO forgets what left its
- * small queue. */
+/* Replaces the state by a saved one, of a cache with the same page_tokens, groups, content, host_pages and
+ * extra_keys; n_pages, watermark, reclaim and hash_seed are taken from the state. Handles are those of the saved
+ * cache. A state that is damaged, made up or does not fit is refused with KVK_EFORMAT and the old state kept; what is
+ * taken has passed the audit. Events: all is cleared, then what the state holds is stored. With KVK_RECLAIM_S3FIFO it
+ * is forgotten what left the small queue. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight, moves
+ * waiting or pages draining, or a recorder attached). */
 KVK_API int kvk_load(kvk_cache *cache, kvk_read_fn read, void *ctx);
 
 #ifdef __cplusplus

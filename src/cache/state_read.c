@@ -186,11 +186,15 @@ static void read_page(reader *r, kvk_cache *c)
         p->order->set_word(p, id, word);
 }
 
+/* Pages from the pool's size on are gone, but their generations are not: they come back when it grows. */
 static void read_pages(reader *r, kvk_cache *c)
 {
-    uint32_t n = get_most(r, c->config.n_pages);
+    pool *p = pool_of(c);
+    uint32_t n = get_most(r, KVK_MAX_PAGES), limit = p->limit;
+    p->limit = max_u32(limit, n);
     for (uint32_t i = 0; i < n && !r->failed; i++)
         read_page(r, c);
+    p->limit = limit;
 }
 
 static void read_copies(reader *r, kvk_cache *c, uint32_t node, uint32_t group)
@@ -198,7 +202,7 @@ static void read_copies(reader *r, kvk_cache *c, uint32_t node, uint32_t group)
     pool *p = pool_of(c);
     uint32_t n = get_most(r, p->unseen);
     for (uint32_t i = 0; i < n && !r->failed; i++) {
-        uint32_t page = get_below(r, p->unseen);
+        uint32_t page = get_below(r, min_u32(p->unseen, p->limit));
         require(r, p->pages[page].content == CONTENT_NONE && p->pages[page].filled == page_tokens(c));
         if (r->failed)
             return;
@@ -240,7 +244,7 @@ static void read_stacks(reader *r, kvk_cache *c)
     pool *p = pool_of(c);
     uint32_t n = get_most(r, p->unseen);
     for (uint32_t i = 0; i < n && !r->failed; i++)
-        p->stack[p->n_stacked++] = get_below(r, p->unseen);
+        p->stack[p->n_stacked++] = get_below(r, min_u32(p->unseen, p->limit));
     c->host.unseen = get_most(r, c->config.host_pages);
     require_memory(r, host_pool_prepare(&c->host, 0));
     n = get_most(r, c->host.unseen);
@@ -268,7 +272,7 @@ static void read_entry(reader *r, kvk_cache *c, const sequence *s, uint32_t g)
 {
     pool *p = pool_of(c);
     table *t = &s->tables[g];
-    uint32_t page = get_below(r, s->swapped ? c->host.unseen : p->unseen);
+    uint32_t page = get_below(r, s->swapped ? c->host.unseen : min_u32(p->unseen, p->limit));
     require_memory(r, memory_grow(c->memory, &t->pages, &t->cap, (uint64_t)t->n + 1, sizeof *t->pages));
     if (r->failed)
         return;

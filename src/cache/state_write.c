@@ -1,5 +1,4 @@
 /* state_write.c: kvk_save. */
-#include "base/checked.h"
 #include "cache/cache.h"
 #include "cache/state.h"
 
@@ -108,8 +107,8 @@ static void put_pages(writer *w, kvk_cache *c, uint64_t *ranks)
     memset(ranks, 0, p->unseen * sizeof *ranks);
     if (p->order->rank)
         p->order->rank(p, ranks);
-    put32(w, min_u32(p->unseen, p->limit)); /* what is beyond is gone */
-    for (uint32_t id = 0; id < min_u32(p->unseen, p->limit); id++) {
+    put32(w, p->unseen);
+    for (uint32_t id = 0; id < p->unseen; id++) {
         put32(w, p->pages[id].filled);
         put32(w, p->pages[id].generation);
         put32(w, id < p->pins_cap ? p->pins[id] : 0);

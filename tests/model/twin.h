@@ -184,7 +184,6 @@ void twin_count_used(twin *t);
 void twin_share(twin *t, uint32_t page);
 bool twin_is_quiet(const twin *t);
 uint32_t twin_host_used(const twin *t);
-void twin_forget_beyond(twin *t);
 uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32_t group);
 uint64_t twin_next_child(const twin *t, const twin_text *head, uint64_t after, twin_text *out);
 int twin_check_text(const twin *t, const kvk_text *text);

@@ -265,12 +265,6 @@ void twin_share(twin *t, uint32_t id)
     twin_count_used(t);
 }
 
-void twin_forget_beyond(twin *t)
-{
-    for (; t->n_touched > t->config.n_pages; t->n_touched--)
-        t->pages[t->n_touched - 1] = (twin_page){.level = KVK_RETAIN_DEFAULT, .deadline = TWIN_NEVER};
-}
-
 int twin_reset(twin *t, uint32_t *in_use)
 {
     *in_use = count_state(t, KVK_PAGE_USED) + t->limbo.n + twin_host_used(t);

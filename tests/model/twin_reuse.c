@@ -123,7 +123,6 @@ static void tell_below(twin *t, const twin_text *head)
 void twin_reload(twin *t)
 {
     static const twin_text nothing;
-    twin_forget_beyond(t);
     t->n_gone = 0;
     twin_tell(t, KVK_EVENT_CLEARED, 0);
     if (t->listening && t->config.content != KVK_CONTENT_NONE)
