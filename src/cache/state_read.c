@@ -19,6 +19,9 @@ typedef struct reader {
     char bytes[4096];
 } reader;
 
+/* What counts events in a cache's life: no life is so long, and no count can be driven over. */
+#define MOST_EVENTS ((uint64_t)1 << 62)
+
 /* ---- pieces */
 
 static void refill(reader *r)
@@ -131,7 +134,7 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     c->now_ms = get64(r);
     c->retaining = (int)get_most(r, 1);
     c->drained = (int)get_most(r, 1);
-    require(r, c->next_epoch > 0);
+    require(r, c->next_epoch > 0 && c->next_epoch <= MOST_EVENTS && c->opened <= MOST_EVENTS);
     c->store.pool.oldest_open = c->next_epoch;
 }
 
@@ -180,6 +183,7 @@ static void read_page(reader *r, kvk_cache *c)
         p->pins[id] = (uint16_t)pins;
     read_retention(r, c, id);
     uint64_t rank = get64(r), word = get64(r);
+    require(r, word <= MOST_EVENTS);
     if (rank > 0 && !r->failed)
         heap_push(&r->ranks, id, rank, id);
     if (p->order->set_word && !r->failed)

@@ -15,13 +15,23 @@ static void equal(int found, int expected, const char *what)
     failures++;
 }
 
+/* As C and C++ both can write it. */
+static kvk_text text_of(const uint32_t *tokens, uint32_t n)
+{
+    kvk_text text;
+    memset(&text, 0, sizeof text);
+    text.n_tokens = n;
+    text.tokens = tokens;
+    return text;
+}
+
 /* Prompt of 40 tokens in pages of 16: attach, reserve, plan, end, commit. */
 static void serve(kvk_cache *cache, int expected_hit, int expected_pages)
 {
     uint32_t tokens[40];
     for (uint32_t i = 0; i < 40; i++)
         tokens[i] = i;
-    kvk_text prompt = {40, 0, tokens, NULL};
+    kvk_text prompt = text_of(tokens, 40);
     kvk_seq seq;
     equal(kvk_seq_open(cache, NULL, &seq), 0, "open");
     int hit = kvk_prefix_attach(cache, seq, &prompt);
@@ -48,7 +58,7 @@ static void serve(kvk_cache *cache, int expected_hit, int expected_pages)
     equal(last[0], 8, "tokens in the last page");
     equal(kvk_batch_end(cache, batch, NULL) >= 0, 1, "end");
 
-    kvk_text computed = {left, 0, tokens + hit, NULL};
+    kvk_text computed = text_of(tokens + hit, left);
     equal(kvk_commit(cache, seq, &computed), 2 - hit / 16, "commit");
     equal(kvk_seq_close(cache, seq), 3, "close");
     equal(kvk_seq_close(cache, seq), KVK_ESTALE, "close of a closed one");
