@@ -1,13 +1,9 @@
-#define _POSIX_C_SOURCE 200809L /* sysconf */
 #include "trace/curve.h"
 
 #include "base/checked.h"
+#include "trace/cores.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <unistd.h>
-
-enum { MAX_THREADS = 16 };
 
 /* Pages that can be found are counted by their contents, others each time. */
 static uint64_t everything(const prompt_list *list)
@@ -133,42 +129,21 @@ static int one_pass(prompt_list *list, prompt_list_run *runs, uint32_t n)
 
 /* ---- A replay for each ------------------------------------------------------------------------------------------- */
 
-typedef struct worker {
-    pthread_t thread;
+typedef struct sweep {
     const prompt_list *list;
     prompt_list_run *runs;
-    uint32_t first, n, step;
-    int started, rc;
-} worker;
+} sweep;
 
-static void *work(void *ctx)
+static int replay_size(void *ctx, uint32_t i)
 {
-    worker *w = ctx;
-    for (uint32_t i = w->first; i < w->n && w->rc == 0; i += w->step)
-        w->rc = prompt_list_replay(w->list, &w->runs[i]);
-    return NULL;
+    const sweep *s = ctx;
+    return prompt_list_replay(s->list, &s->runs[i]);
 }
 
 int curve_sweep(const prompt_list *list, prompt_list_run *runs, uint32_t n)
 {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t n_workers = cores > MAX_THREADS ? MAX_THREADS : cores > 1 ? (uint32_t)cores : 1;
-    worker workers[MAX_THREADS];
-    int rc = 0;
-    for (uint32_t i = 0; i < n_workers; i++) {
-        worker *w = &workers[i];
-        *w = (worker){.list = list, .runs = runs, .first = i, .n = n, .step = n_workers};
-        w->started = i > 0 && pthread_create(&w->thread, NULL, work, w) == 0;
-    }
-    for (uint32_t i = 0; i < n_workers; i++)
-        if (!workers[i].started)
-            work(&workers[i]);
-    for (uint32_t i = 0; i < n_workers; i++) {
-        if (workers[i].started)
-            pthread_join(workers[i].thread, NULL);
-        rc = rc < 0 ? rc : workers[i].rc;
-    }
-    return rc;
+    sweep s = {list, runs};
+    return cores_run(replay_size, &s, n);
 }
 
 /* ---- Either ------------------------------------------------------------------------------------------------------ */

@@ -9,8 +9,9 @@
 typedef struct trace_reader {
     line_reader lines; /* the generated workload counts its requests here */
     trace_options options;
-    uint32_t file; /* number of the file in the stream, from 0 */
-    void *state;   /* `state_bytes` of zeroes at first */
+    uint32_t file;                     /* number of the file in the stream, from 0 */
+    const struct request_list *listed; /* of trace_listed */
+    void *state;                       /* `state_bytes` of zeroes at first */
 } trace_reader;
 
 enum { TRACE_ROW_FAILED = 1 }; /* the row is of a request that failed when the trace was taken */
@@ -48,6 +49,6 @@ typedef struct trace_format {
 } trace_format;
 
 extern const trace_format trace_servegen, trace_qwen, trace_servegen_offline, trace_burstgpt, trace_mooncake,
-    trace_azure, trace_vidur, trace_etalon, trace_kv_cache_tester, trace_generated;
+    trace_azure, trace_vidur, trace_etalon, trace_kv_cache_tester, trace_generated, trace_listed;
 
 #endif

@@ -83,6 +83,7 @@ typedef struct replay_result {
     /* Timed and turns. */
     uint32_t watermark, peak_running; /* pages; sequences that held pages at a time */
     uint64_t rejected;                /* never fit */
+    uint64_t served_output_tokens;    /* of all others */
     uint64_t recomputed_tokens;
     uint64_t makespan_us; /* the end of the last request */
     uint64_t wait_us_p50, wait_us_p99;

@@ -45,6 +45,8 @@ typedef struct trace_options {
 
 typedef struct trace trace;
 
+struct request_list;
+
 /* 10 requests/s, seed 1, 2,000 requests. */
 #define TRACE_OPTIONS_DEFAULT ((trace_options){.rate = 10, .seed = 1, .requests = 2000})
 
@@ -57,6 +59,9 @@ int trace_open_files(const char *const *paths, size_t n, const trace_options *op
 
 /* Opens the built-in workload (trace/generate.h). */
 int trace_open_generated(const trace_options *options, trace **out, trace_error *error);
+
+/* Opens a list of requests (trace/request_list.h), which must outlive it. */
+int trace_open_listed(const struct request_list *list, trace **out, trace_error *error);
 
 /* Gives the next request, valid until the next call. Returns 1, 0 at the end, or an error. */
 int trace_next(trace *t, trace_request *out, trace_error *error);

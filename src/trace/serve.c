@@ -306,6 +306,7 @@ static int end(serve *s, uint32_t place)
         return rc;
     stop_running(s, place);
     s->freed = true;
+    s->run->result->served_output_tokens += s->jobs[place].n_output;
     s->run->result->makespan_us = s->now;
     return s->ops->gone(s, place);
 }

@@ -1,5 +1,6 @@
 #include "trace/input.h"
 #include "trace/registry.h"
+#include "trace/request_list.h"
 
 #include <kvkeep/kvkeep.h>
 #include <stdlib.h>
@@ -181,6 +182,17 @@ int trace_open_generated(const trace_options *options, trace **out, trace_error 
         return rc;
     (*out)->format = &trace_generated;
     (*out)->reader.lines.name = trace_generated.name;
+    return opened(out, start_format(*out, error));
+}
+
+int trace_open_listed(const request_list *list, trace **out, trace_error *error)
+{
+    int rc = new_trace(&TRACE_OPTIONS_DEFAULT, out, error);
+    if (rc < 0)
+        return rc;
+    (*out)->format = &trace_listed;
+    (*out)->reader.lines.name = list->name;
+    (*out)->reader.listed = list;
     return opened(out, start_format(*out, error));
 }
 

@@ -39,7 +39,10 @@ refused 2 "kvkeep replay: field --record: does not go with many pools" replay --
 refused 2 "kvkeep replay: field --events: does not go with many pools" replay --curve --events out.jsonl
 refused 2 "kvkeep replay: field --audit: does not go with many pools" replay --reclaim all --pages 9 --audit
 refused 2 "kvkeep replay: field --reclaim: all needs --pages: in an unlimited pool nothing is given up" replay --reclaim all
-refused 2 "generated: field curve: goes with mode prefix or flat only" replay --mode timed --curve
+refused 2 "generated: field curve: goes with mode prefix, flat or timed only" replay --mode lengths --curve
+refused 2 "kvkeep replay: field --pages: does not go with --curve, which chooses the sizes" replay --mode timed --curve --pages 9
+refused 2 "generated: field watermark: leaves nothing of ..." replay --mode timed --curve --watermark 3000
+refused 2 "generated: field libcachesim: goes with mode prefix or flat only" replay --mode timed --curve --libcachesim out.csv
 refused 2 "generated: field reclaim all: goes with mode prefix or flat only" replay --mode timed --pages 9 --reclaim all
 refused 1 "kvkeep replay: needs more pages than the pool can ever give" replay --pages 9 --reclaim all
 refused 2 "kvkeep replay: field --preempt: 'kill' is neither recompute nor swap" replay --preempt kill

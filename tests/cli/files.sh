@@ -128,7 +128,7 @@ if command -v gnuplot >/dev/null; then
         is_json_object "$out" || complain "--plot disturbs the JSON: $out"
         [[ $(head -c 200 $mode.svg) == *"<?xml"* && $(tail -n 2 $mode.svg) == *"</svg>"* ]] || complain "$mode.svg is no SVG"
     done
-    for many in "--curve" "--reclaim all --pages 1000" "--mode flat --curve"; do
+    for many in "--curve" "--reclaim all --pages 1000" "--mode flat --curve" "--mode timed --curve"; do
         # shellcheck disable=SC2086
         succeeds replay $many --requests 200 --plot many.svg
         [[ $(tail -n 2 many.svg) == *"</svg>"* ]] || complain "$many: no SVG"

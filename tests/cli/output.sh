@@ -63,6 +63,29 @@ succeeds replay --curve --reclaim fifo blocks.jsonl
 [[ $(wc -l <<<"$out") -eq 3 ]] || complain "a table of the sizes 3 and 4: $out"
 [[ $("$KVKEEP" replay --curve --json) == "$("$KVKEEP" replay --curve --json)" ]] || complain "two curves of one workload"
 
+# Of two requests that need 5 pages together, 3 and 2 alone, in pools of 1, 3, 4 and 5: see unit/test_trace_pools.c.
+printf 'arrived_at,num_prefill_tokens,num_decode_tokens\n0,8,2\n5,8,1\n' >together.csv
+row() { # PAGES SHARE TOKENS_PER_S WAIT_P99 PREEMPTIONS RECOMPUTED SWAPPED REJECTED MAKESPAN
+    printf '{"pages":%s,"share_of_peak":%s,"output_tokens_per_s":%s,"admission_wait_s_p50":0.0,"admission_wait_s_p99":%s,' "${@:1:4}"
+    printf '"preemptions":%s,"recomputed_tokens":%s,"swapped_pages":%s,"rejected":%s,"makespan_s":%s}' "${@:5}"
+}
+pools() { # SWAPPED RECOMPUTED
+    echo "{\"results\":[$(row 1 0.2 0.0 0.0 0 0 0 2 0.0),$(row 3 0.6 0.1 15.0 0 0 0 0 30.0),$(
+        row 4 0.8 0.1 0.0 1 "$2" "$1" 0 30.0),$(row 5 1.0 0.15 0.0 0 0 0 0 20.0)]}"
+}
+short() { # cuts what doubles cannot say
+    sed -E 's/([0-9]\.[0-9]*[1-9])0{6,}[0-9]+/\1/g; s/0\.59999999999999998/0.6/; s/0\.14999999999999999/0.15/' <<<"$1"
+}
+in_pools=(replay --mode timed --page-tokens 4 --ms-per-token 10000 --watermark 0 together.csv)
+succeeds "${in_pools[@]}" --curve=4 --json
+[[ $(short "$out") == "$(pools 0 8)" ]] || complain "timed --curve: $out"
+succeeds "${in_pools[@]}" --curve=4 --json --preempt swap
+[[ $(short "$out") == "$(pools 2 0)" ]] || complain "timed --curve --preempt swap: $out"
+succeeds "${in_pools[@]}" --curve
+[[ $(wc -l <<<"$out") -eq 6 ]] || complain "a table of the sizes 1 to 5: $out"
+succeeds replay --mode timed --curve --requests 200
+[[ $(wc -l <<<"$out") -eq 17 ]] || complain "a table of 16 sizes: $out"
+
 pressure_keys="rejected preemptions recomputed_tokens swapped_pages admission_wait_s_p50 admission_wait_s_p99 makespan_s \
 waste_reserved usage_when_reclaiming_p50 elapsed_s"
 timed_keys="format mode requests failed_requests page_tokens pages peak_pages peak_sequences page_allocations mean_utilisation \

@@ -5,6 +5,7 @@
 #include "kvkeep/progress.h"
 #include "kvkeep/replay_many.h"
 #include "kvkeep/replay_options.h"
+#include "kvkeep/replay_pools.h"
 #include "kvkeep/replay_report.h"
 #include "trace/input.h"
 
@@ -127,8 +128,9 @@ static int run_trace(job *j, trace *t)
     o->on_event = j->files[REPLAY_EVENTS].stream ? write_event : NULL;
     o->record = j->files[REPLAY_RECORD].stream ? write_record : NULL;
     o->record_ctx = j;
-    if (j->c.all_reclaims || j->c.curve_points) {
-        int rc = replay_many(t, &j->c, j->files[REPLAY_PLOT].stream, j->error);
+    if (j->c.all_reclaims || j->c.curve) {
+        bool on_a_clock = o->mode == REPLAY_TIMED && j->c.curve;
+        int rc = (on_a_clock ? replay_pools : replay_many)(t, &j->c, j->files[REPLAY_PLOT].stream, j->error);
         progress_end(&j->progress);
         return rc < 0 ? rc : flush_files(j);
     }

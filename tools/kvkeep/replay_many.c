@@ -1,10 +1,13 @@
 #include "kvkeep/replay_many.h"
 
 #include "kvkeep/plot.h"
+#include "kvkeep/report.h"
 #include "trace/curve.h"
 
 #include <jansson.h>
 #include <stdlib.h>
+
+enum { DEFAULT_SIZES = 64 };
 
 typedef struct many {
     const replay_command *c;
@@ -34,25 +37,6 @@ static double token_share(const many *m, const prompt_list_run *run)
     return share(run->token_hits, m->list.input_tokens);
 }
 
-static void add_row(many *m, json_t *row)
-{
-    if (json_array_append_new(m->rows, row) < 0) {
-        json_decref(m->rows);
-        m->rows = NULL;
-    }
-}
-
-static int print_json(const many *m)
-{
-    json_t *all = m->rows ? json_pack("{s:O}", "results", m->rows) : NULL;
-    if (!all)
-        return failed(m, KVK_ENOMEM);
-    json_dumpf(all, stdout, JSON_REAL_PRECISION(17) | JSON_COMPACT);
-    putchar('\n');
-    json_decref(all);
-    return 0;
-}
-
 /* ---- Every order ------------------------------------------------------------------------------------------------- */
 
 /* The optimum's row has no tokens: it is known by pages only. */
@@ -67,11 +51,12 @@ static void show_order(many *m, const char *name, const prompt_list_run *run, bo
                (uintmax_t)run->reclaimed_pages);
     json_int_t hits = (json_int_t)run->page_hits, tokens = (json_int_t)run->token_hits,
                reclaimed = (json_int_t)run->reclaimed_pages;
-    add_row(m, json_pack("{s:s, s:I, s:I, s:o, s:o, s:f, s:o}", "reclaim", name, "pages", (json_int_t)run->n_pages,
-                         "page_hits", hits, "token_hits", is_optimum ? json_null() : json_integer(tokens),
-                         "reclaimed_pages", is_optimum ? json_null() : json_integer(reclaimed), "hit_ratio_pages",
-                         page_share(m, run), "hit_ratio_tokens",
-                         is_optimum ? json_null() : json_real(token_share(m, run))));
+    report_add_row(&m->rows,
+                   json_pack("{s:s, s:I, s:I, s:o, s:o, s:f, s:o}", "reclaim", name, "pages", (json_int_t)run->n_pages,
+                             "page_hits", hits, "token_hits", is_optimum ? json_null() : json_integer(tokens),
+                             "reclaimed_pages", is_optimum ? json_null() : json_integer(reclaimed), "hit_ratio_pages",
+                             page_share(m, run), "hit_ratio_tokens",
+                             is_optimum ? json_null() : json_real(token_share(m, run))));
 }
 
 static int draw_orders(const many *m, const prompt_list_run *runs)
@@ -113,9 +98,9 @@ static void show_size(many *m, const prompt_list_run *run)
     if (!m->c->json)
         printf("%10u %12ju %14.6f %12ju %14.6f\n", run->n_pages, (uintmax_t)run->page_hits, page_share(m, run),
                (uintmax_t)run->token_hits, token_share(m, run));
-    add_row(m, json_pack("{s:I, s:I, s:I, s:f, s:f}", "pages", (json_int_t)run->n_pages, "page_hits",
-                         (json_int_t)run->page_hits, "token_hits", (json_int_t)run->token_hits, "hit_ratio_pages",
-                         page_share(m, run), "hit_ratio_tokens", token_share(m, run)));
+    report_add_row(&m->rows, json_pack("{s:I, s:I, s:I, s:f, s:f}", "pages", (json_int_t)run->n_pages, "page_hits",
+                                       (json_int_t)run->page_hits, "token_hits", (json_int_t)run->token_hits,
+                                       "hit_ratio_pages", page_share(m, run), "hit_ratio_tokens", token_share(m, run)));
 }
 
 static int draw_curve(const many *m, const prompt_list_run *runs, uint32_t n)
@@ -146,10 +131,11 @@ static int show_curve(many *m, const prompt_list_run *runs, uint32_t n)
 
 static int run_curve(many *m)
 {
-    prompt_list_run *runs = calloc(m->c->curve_points, sizeof *runs);
+    uint32_t n_sizes = m->c->curve_points ? m->c->curve_points : DEFAULT_SIZES;
+    prompt_list_run *runs = calloc(n_sizes, sizeof *runs);
     if (!runs)
         return failed(m, KVK_ENOMEM);
-    uint32_t n = curve_sizes(&m->list, runs, m->c->curve_points);
+    uint32_t n = curve_sizes(&m->list, runs, n_sizes);
     for (uint32_t i = 0; i < n; i++) {
         runs[i].reclaim = m->c->replay.reclaim;
         runs[i].memory_limit = m->c->replay.memory_limit;
@@ -172,9 +158,10 @@ static int read_prompts(many *m, trace *t)
     options.belady = false;
     if (options.mode == REPLAY_PREFIX || options.mode == REPLAY_FLAT)
         return replay_trace(t, &options, &result, m->error);
-    const char *what = m->c->curve_points ? "curve" : "reclaim all";
+    const char *what = m->c->curve ? "curve" : "reclaim all";
     return trace_bad_input(m->error, (trace_place){trace_where(t, NULL).file, 0, what},
-                           "goes with mode prefix or flat only");
+                           m->c->curve ? "goes with mode prefix, flat or timed only"
+                                       : "goes with mode prefix or flat only");
 }
 
 int replay_many(trace *t, const replay_command *c, FILE *drawing, trace_error *error)
@@ -184,9 +171,9 @@ int replay_many(trace *t, const replay_command *c, FILE *drawing, trace_error *e
     if (rc == 0)
         rc = read_prompts(&m, t);
     if (rc == 0)
-        rc = c->curve_points ? run_curve(&m) : compare_orders(&m);
+        rc = c->curve ? run_curve(&m) : compare_orders(&m);
     if (rc == 0 && c->json)
-        rc = print_json(&m);
+        rc = report_print_rows(m.rows, error);
     prompt_list_close(&m.list);
     json_decref(m.rows);
     return rc;

@@ -58,7 +58,8 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "Of made times and of the generated workload (default 1)", 3},
     {"reclaim", KEY_RECLAIM, "ORDER", 0,
      "Which cached page goes first: lru (the default), fifo, lfu or s3fifo; all: prefix, flat: compare them", 2},
-    {"curve", KEY_CURVE, "N", OPTION_ARG_OPTIONAL, "prefix, flat: pools of N sizes instead of one (default 64)", 2},
+    {"curve", KEY_CURVE, "N", OPTION_ARG_OPTIONAL,
+     "prefix, flat, timed: pools of N sizes instead of one (default 64; timed: 16)", 2},
     {"belady", KEY_BELADY, NULL, 0, "prefix, flat: count what the best cache of single pages would find", 4},
     {"audit", KEY_AUDIT, NULL, 0, "Check every invariant after every call", 4},
     {"record", KEY_RECORD, "FILE", 0, "Write an op log of all calls", 4},
@@ -215,11 +216,12 @@ static error_t parse_reclaim(const arguments *a, const char *text, replay_comman
     return c->all_reclaims || replay_reclaim_named(text, &c->replay.reclaim, a->error) == 0 ? 0 : EINVAL;
 }
 
-static error_t parse_curve(const arguments *a, const char *text, uint32_t *out)
+static error_t parse_curve(const arguments *a, const char *text, replay_command *c)
 {
-    uint64_t n = 64;
+    uint64_t n = 0;
     error_t rc = text ? arguments_whole(a, "--curve", text, (whole_range){2, 10000}, &n) : 0;
-    *out = (uint32_t)n;
+    c->curve = true;
+    c->curve_points = (uint32_t)n;
     return rc;
 }
 
@@ -252,7 +254,7 @@ static error_t parse_word(int key, char *text, const arguments *a)
     case KEY_RECLAIM:
         return parse_reclaim(a, text, c);
     case KEY_CURVE:
-        return parse_curve(a, text, &c->curve_points);
+        return parse_curve(a, text, c);
     case KEY_BELADY:
         c->replay.belady = true;
         return 0;
@@ -277,7 +279,7 @@ static error_t refuse_together(const arguments *a, const char *option, const cha
 static error_t check_many(const arguments *a)
 {
     const replay_command *c = a->options;
-    if (c->all_reclaims && c->curve_points)
+    if (c->all_reclaims && c->curve)
         return refuse_together(a, "--curve", "does not go with --reclaim all");
     if (c->print)
         return refuse_together(a, "--print", "does not go with many pools");
@@ -287,9 +289,9 @@ static error_t check_many(const arguments *a)
         return refuse_together(a, "--events", "does not go with many pools");
     if (c->replay.audit)
         return refuse_together(a, "--audit", "does not go with many pools");
-    if (c->curve_points && c->replay.n_pages != REPLAY_UNLIMITED)
+    if (c->curve && c->replay.n_pages != REPLAY_UNLIMITED)
         return refuse_together(a, "--pages", "does not go with --curve, which chooses the sizes");
-    if (c->curve_points && c->replay.belady)
+    if (c->curve && c->replay.belady)
         return refuse_together(a, "--belady", "does not go with --curve");
     if (c->all_reclaims && c->replay.n_pages == REPLAY_UNLIMITED)
         return refuse_together(a, "--reclaim", "all needs --pages: in an unlimited pool nothing is given up");
@@ -301,7 +303,7 @@ static error_t check_together(const arguments *a)
     const replay_command *c = a->options;
     if (c->json && c->print)
         return refuse_together(a, "--print", "does not go with --json, which prints one object");
-    return c->all_reclaims || c->curve_points ? check_many(a) : 0;
+    return c->all_reclaims || c->curve ? check_many(a) : 0;
 }
 
 static error_t parse(int key, char *text, struct argp_state *state)

@@ -14,7 +14,8 @@ typedef struct replay_command {
     const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
     bool json, print;
     bool all_reclaims;               /* every reclaim order, compared */
-    uint32_t curve_points;           /* pools of so many sizes; 0: one pool */
+    bool curve;                      /* pools of many sizes */
+    uint32_t curve_points;           /* how many; 0: as the mode has it */
     const char *paths[REPLAY_FILES]; /* NULL: not wanted */
     char *const *files;
     size_t n_files;

@@ -54,3 +54,22 @@ int report_print(report *r, bool as_json, trace_error *error)
     json_decref(r->fields);
     return complete ? 0 : trace_failed(error, (trace_place){"kvkeep", 0, NULL}, "out of memory");
 }
+
+void report_add_row(json_t **rows, json_t *row)
+{
+    if (json_array_append_new(*rows, row) < 0) {
+        json_decref(*rows);
+        *rows = NULL;
+    }
+}
+
+int report_print_rows(json_t *rows, trace_error *error)
+{
+    json_t *all = rows ? json_pack("{s:O}", "results", rows) : NULL;
+    if (!all)
+        return trace_failed(error, (trace_place){"kvkeep", 0, NULL}, "out of memory");
+    json_dumpf(all, stdout, JSON_REAL_PRECISION(17) | JSON_COMPACT);
+    putchar('\n');
+    json_decref(all);
+    return 0;
+}

@@ -24,4 +24,10 @@ void report_count(report *r, const char *name, uint64_t value);
  * flushed. */
 int report_print(report *r, bool as_json, trace_error *error);
 
+/* Appends to a list of objects and takes the reference to `row`. Where there is no memory the list becomes NULL. */
+void report_add_row(json_t **rows, json_t *row);
+
+/* Prints the list as {"results": [...]}. 0, or TRACE_FAILED, also of the list NULL. */
+int report_print_rows(json_t *rows, trace_error *error);
+
 #endif
