@@ -315,7 +315,7 @@ typedef struct kvk_plan {
     void *indptr;        /* CSR only, [G][E+1]: entry i of group g has pages indptr[i] .. indptr[i+1]-1 of that group */
     void *pages;         /* CSR [G][P]; PADDED [G][E][P], unused places hold `pad` */
     void *positions;     /* as `pages`: the position of each page's first token */
-    void *last_page_len; /* [G][E]: tokens in the last page, 1 .. page_tokens; 0 for an entry without tokens */
+    void *last_page_len; /* [G][E]: tokens in the last page, 1 .. page_tokens; 0 for an entry that lists no page */
     void *seq_lens;      /* [E]: tokens of each entry, its new ones included */
     void *query_indptr;  /* [E+1]: entry i has queries query_indptr[i] .. query_indptr[i+1]-1 */
     int64_t *slots;      /* [G][Q]: page * page_tokens + offset of each new token */

@@ -27,6 +27,17 @@ static void mark_staying(kvk_cache *c, const sequence *s, uint32_t g, uint32_t *
         c->seen[*entry] = STAYS;
 }
 
+static void move_deadline(kvk_cache *c, uint32_t old, uint32_t page)
+{
+    uint32_t at = old < c->deadlines.where_cap ? c->deadlines.where[old] : HEAP_NONE;
+    heap_remove(&c->deadlines, page);
+    if (at == HEAP_NONE)
+        return;
+    uint64_t deadline = c->deadlines.items[c->deadlines.where[old]].key;
+    heap_remove(&c->deadlines, old);
+    heap_push(&c->deadlines, page, deadline, page);
+}
+
 /* seen[page]: the page in its place + 1, or 0 as long as it has none. */
 static void move_entry(kvk_cache *c, const sequence *s, uint32_t g, uint32_t *entry)
 {
@@ -38,6 +49,7 @@ static void move_entry(kvk_cache *c, const sequence *s, uint32_t g, uint32_t *en
         uint32_t page = store_take(&c->store);
         moves_push(c, (kvk_move){KVK_MOVE_COPY, g, old, page, page_tokens(c)});
         store_replace(&c->store, old, page);
+        move_deadline(c, old, page);
         c->seen[old] = page + 1;
     }
     *entry = c->seen[old] - 1;

@@ -89,11 +89,21 @@ uint32_t store_withdraw_draining(store *s)
     return n;
 }
 
+/* What the reclaim order and retention remember of a page. */
+static void hand_on(pool *p, uint32_t old, uint32_t page)
+{
+    if (p->order->word)
+        p->order->set_word(p, page, p->order->word(p, old));
+    if (page < p->levels_cap)
+        p->levels[page] = p->levels[old];
+}
+
 void store_replace(store *s, uint32_t old, uint32_t page)
 {
     uint32_t node = s->pool.pages[old].content;
     if (node != CONTENT_NONE) {
         store_publish(s, page, s->prefix.holders[old].group, node); /* first, so that it is findable all along */
+        hand_on(&s->pool, old, page);
         store_withdraw(s, old);
     }
     pool_replace(&s->pool, old, page);

@@ -43,7 +43,8 @@ void store_set_limit(store *s, uint32_t limit);
 /* Pages that drain are found no more, but for pinned ones. O(pages taken). Returns how many lost their content. */
 uint32_t store_withdraw_draining(store *s);
 
-/* A page just taken takes the place of a used one: its references, content and pins. The old one is released. */
+/* A page just taken takes the place of a used one: its references, content and pins, and its place among what may be
+ * reclaimed. The old one is released. */
 void store_replace(store *s, uint32_t old, uint32_t page);
 
 /* Withdraws all cached pages, by ascending id; none may be pinned. O(pages taken). Returns how many. */

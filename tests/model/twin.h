@@ -41,12 +41,13 @@ typedef struct {
     enum kvk_page_state state;
     uint32_t group; /* of the last owner */
     uint32_t refs, generation, n_tokens;
-    uint64_t last_batch;         /* that may read it */
-    uint64_t published_at;       /* when its content became findable; 0: it is not */
-    uint32_t uses;               /* attached since then */
-    bool in_main;                /* S3-FIFO: in the main queue */
-    uint64_t queued_at;          /* S3-FIFO: when it entered its queue */
-    twin_text content;           /* from the sequence's first token on */
+    uint64_t last_batch;   /* that may read it */
+    uint64_t published_at; /* when its content became findable; 0: it is not */
+    uint64_t found_at;     /* FIFO: when its content became findable, in this page or one that it was moved from */
+    uint32_t uses;         /* attached since then */
+    bool in_main;          /* S3-FIFO: in the main queue */
+    uint64_t queued_at;    /* S3-FIFO: when it entered its queue */
+    twin_text content;     /* from the sequence's first token on */
     uint64_t born[TWIN_ENTRIES]; /* when the content of each length became known */
     uint32_t pins, level;
     uint64_t deadline; /* when its level falls back, or TWIN_NEVER */

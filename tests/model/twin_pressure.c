@@ -239,12 +239,19 @@ static void replace(twin *t, uint32_t old, uint32_t group)
     twin_queue_move(t, (kvk_move){KVK_MOVE_COPY, group, old, page, t->config.page_tokens});
     if (from->published_at) {
         twin_show(t, page, from);
+        to->found_at = from->found_at;
+        to->uses = from->uses;
+        to->in_main = from->in_main;
+        to->queued_at = from->queued_at;
+        to->level = from->level;
         twin_forget(t, old);
     }
     to->refs = from->refs;
     to->n_tokens = from->n_tokens;
     to->pins = from->pins;
     from->pins = 0;
+    to->deadline = from->deadline;
+    from->deadline = TWIN_NEVER;
     from->refs = 1;
     rename(t, old, page);
     twin_release(t, old, 0);

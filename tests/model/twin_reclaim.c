@@ -27,6 +27,7 @@ void twin_note_published(twin *t, twin_page *page)
     page->level = KVK_RETAIN_DEFAULT;
     page->deadline = TWIN_NEVER;
     page->uses = 0;
+    page->found_at = page->published_at;
     page->in_main = find_gone(t, &page->content) < TWIN_PAGES;
     page->queued_at = ++t->n_queued;
     forget_gone(t, &page->content);
@@ -51,7 +52,7 @@ static bool goes_before(const twin *t, uint32_t a, uint32_t b)
         return x->level < y->level;
     switch ((kvk_reclaim)t->config.reclaim) {
     case KVK_RECLAIM_FIFO:
-        return x->published_at < y->published_at;
+        return x->found_at < y->found_at;
     case KVK_RECLAIM_LFU:
         return x->uses < y->uses;
     case KVK_RECLAIM_S3FIFO:
