@@ -91,6 +91,21 @@ struct kvk_cache {
     recorder *recorder; /* NULL: off */
 };
 
+static inline uint32_t page_tokens(const kvk_cache *c)
+{
+    return c->config.page_tokens;
+}
+
+static inline pool *pool_of(kvk_cache *c)
+{
+    return &c->store.pool;
+}
+
+static inline uint64_t oldest_open(const kvk_cache *c)
+{
+    return c->n_batches ? c->batches[0].epoch : c->next_epoch;
+}
+
 /* False for NULL, and from inside a callback. */
 static inline int cache_is_ready(const kvk_cache *c)
 {
@@ -173,7 +188,16 @@ typedef enum tail_need {
     TAIL_COPY      /* another sequence has it, or had it in a batch that is in flight, or it is pinned */
 } tail_need;
 
-tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group);
+static inline tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
+{
+    if (s->n_tokens % page_tokens(c) == 0)
+        return TAIL_NOTHING;
+    uint32_t page = *table_at(&s->tables[group], s->n_tokens / page_tokens(c));
+    const page_record *g = &c->store.pool.pages[page];
+    if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open || pool_is_pinned(&c->store.pool, page))
+        return TAIL_COPY;
+    return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
+}
 
 /* True if the place of the next token may be written in all groups. */
 int sequence_is_writable(const kvk_cache *c, const sequence *s);
@@ -227,21 +251,6 @@ const void *content_row(const kvk_cache *c, const kvk_text *text, uint32_t i);
 /* Makes room for `n` more moves. KVK_ENOMEM. */
 int moves_prepare(kvk_cache *c, uint32_t n);
 void moves_push(kvk_cache *c, kvk_move move);
-
-static inline uint32_t page_tokens(const kvk_cache *c)
-{
-    return c->config.page_tokens;
-}
-
-static inline pool *pool_of(kvk_cache *c)
-{
-    return &c->store.pool;
-}
-
-static inline uint64_t oldest_open(const kvk_cache *c)
-{
-    return c->n_batches ? c->batches[0].epoch : c->next_epoch;
-}
 
 /* ---- self-sized structs (cache.c) */
 

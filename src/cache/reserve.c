@@ -11,7 +11,9 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
         return g;
     g.pages = ceil_div((uint64_t)s->n_tokens + n_tokens, page_tokens(c));
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
-        g.copies += sequence_tail_need(c, s, i) == TAIL_COPY;
+        tail_need tail = sequence_tail_need(c, s, i);
+        g.tails += tail != TAIL_NOTHING;
+        g.copies += tail == TAIL_COPY;
         g.held += s->tables[i].n;
         g.need += g.pages > table_end(&s->tables[i]) ? g.pages - table_end(&s->tables[i]) : 0;
     }
@@ -114,10 +116,11 @@ static int reserve(kvk_cache *c, sequence *s, const growth *g, kvk_effort effort
     int can = reserve_judge(c, g, effort);
     if (can != KVK_OK)
         return can == KVK_LATER ? KVK_ENOPAGE : KVK_ENEVER;
+    if (g->need == 0 && g->tails == 0) /* there is room: the usual case of a decode step */
+        return 0;
     if (prepare_growth(c, s, g) < 0)
         return KVK_ENOMEM;
-    if (g->pages > 0)
-        apply_growth(c, s, g);
+    apply_growth(c, s, g);
     return (int)g->need;
 }
 

@@ -8,6 +8,7 @@ typedef struct growth {
     uint64_t pages;  /* entries that each table is to reach to; 0: nothing to do */
     uint64_t held;   /* pages the sequence has, all groups */
     uint64_t need;   /* pages to take, all groups, copies included */
+    uint32_t tails;  /* groups whose tail must be made writable */
     uint32_t copies; /* groups whose shared tail is replaced by a copy */
     int too_long;    /* past KVK_MAX_TOKENS */
 } growth;

@@ -30,17 +30,6 @@ void sequence_follow(kvk_cache *c, sequence *s, uint32_t chain)
     s->chain = chain;
 }
 
-tail_need sequence_tail_need(const kvk_cache *c, const sequence *s, uint32_t group)
-{
-    if (s->n_tokens % page_tokens(c) == 0)
-        return TAIL_NOTHING;
-    uint32_t page = *table_at(&s->tables[group], s->n_tokens / page_tokens(c));
-    const page_record *g = &c->store.pool.pages[page];
-    if (g->refs > 1 || g->epoch >= c->store.pool.oldest_open || pool_is_pinned(&c->store.pool, page))
-        return TAIL_COPY;
-    return g->content == CONTENT_NONE ? TAIL_NOTHING : TAIL_WITHDRAW;
-}
-
 int sequence_is_writable(const kvk_cache *c, const sequence *s)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++)
