@@ -44,7 +44,7 @@ refused 2 "kvkeep replay: field --pages: does not go with --curve, which chooses
 refused 2 "generated: field watermark: leaves nothing of ..." replay --mode timed --curve --watermark 3000
 refused 2 "generated: field libcachesim: goes with mode prefix or flat only" replay --mode timed --curve --libcachesim out.csv
 refused 2 "generated: field reclaim all: goes with mode prefix or flat only" replay --mode timed --pages 9 --reclaim all
-refused 1 "kvkeep replay: needs more pages than the pool can ever give" replay --pages 9 --reclaim all
+refused 1 "kvkeep replay: field --pages: the longest prompt has ..." replay --pages 9 --reclaim all
 refused 2 "kvkeep replay: field --preempt: 'kill' is neither recompute nor swap" replay --preempt kill
 refused 2 "kvkeep replay: field --host-pages: '0' is too small (1 .. 2147483647)" replay --host-pages 0
 refused 2 "kvkeep replay: field --chunk: '0' is too small (1 .. 2147483647)" replay --chunk 0

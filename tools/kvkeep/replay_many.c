@@ -71,6 +71,10 @@ static int draw_orders(const many *m, const prompt_list_run *runs)
 /* The optimum first: no order finds more. */
 static int compare_orders(many *m)
 {
+    uint32_t longest = prompt_list_longest(&m->list);
+    if (longest > m->c->replay.n_pages)
+        return trace_failed(m->error, (trace_place){"kvkeep replay", 0, "--pages"},
+                            "the longest prompt has %u pages, the pool %u", longest, m->c->replay.n_pages);
     prompt_list_run runs[REPLAY_RECLAIMS + 1];
     prompt_list_run each = {.n_pages = m->c->replay.n_pages, .memory_limit = m->c->replay.memory_limit};
     int rc = belady_hits(&m->list.refs, each.n_pages, &each.page_hits);
