@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+enum { MAX_FILES = 64 };
+
 #ifndef KVK_SHARED_DIR
 #define KVK_SHARED_DIR "../../../shared"
 #endif
@@ -40,18 +42,16 @@ void golden_path(const char *file, char *path, size_t cap)
     ck_assert(n > 0 && (size_t)n < cap);
 }
 
-replay_result golden_replay_all(const char *folder, const char *const *files, size_t n, const replay_options *options)
+static replay_result replay_files(const char *const *files, size_t n, const replay_options *options)
 {
-    static char names[64][4096];
-    const char *paths[64];
+    static char names[MAX_FILES][4096];
+    const char *paths[MAX_FILES];
     trace *t;
     trace_error error;
     replay_result result;
-    ck_assert_uint_le(n, 64);
+    ck_assert_uint_le(n, MAX_FILES);
     for (size_t i = 0; i < n; i++) {
-        char file[512];
-        snprintf(file, sizeof file, "%s%s%s", folder ? folder : "", folder ? "/" : "", files[i]);
-        golden_path(file, names[i], sizeof names[i]);
+        golden_path(files[i], names[i], sizeof names[i]);
         paths[i] = names[i];
     }
     ck_assert_msg(trace_open_files(paths, n, &TRACE_OPTIONS_DEFAULT, &t, &error) == 0, "%s", error.text);
@@ -62,5 +62,22 @@ replay_result golden_replay_all(const char *folder, const char *const *files, si
 
 replay_result golden_replay(const char *file, const replay_options *options)
 {
-    return golden_replay_all(NULL, &file, 1, options);
+    return replay_files(&file, 1, options);
+}
+
+replay_result golden_replay_sessions(const replay_options *options)
+{
+    static char names[MAX_FILES][256];
+    const char *files[MAX_FILES], *name;
+    size_t n = 0;
+    json_t *all = golden_expected(), *row;
+    json_object_foreach(json_object_get(json_object_get(all, SESSIONS), "files"), name, row)
+    {
+        ck_assert_uint_lt(n, MAX_FILES);
+        snprintf(names[n], sizeof names[n], SESSIONS "/%s", name);
+        files[n] = names[n];
+        n++;
+    }
+    json_decref(all);
+    return replay_files(files, n, options);
 }

@@ -25,10 +25,10 @@ uint64_t golden_count(const json_t *object, const char *name);
 /* Where a file of the traces is. */
 void golden_path(const char *file, char *path, size_t cap);
 
-/* Replays files of a folder (NULL: none) as one stream, which must succeed; 64 at most. */
-replay_result golden_replay_all(const char *folder, const char *const *files, size_t n, const replay_options *options);
-
 /* Replays a trace, which must succeed. */
 replay_result golden_replay(const char *file, const replay_options *options);
+
+/* Replays all of SESSIONS as one stream. */
+replay_result golden_replay_sessions(const replay_options *options);
 
 #endif

@@ -93,19 +93,14 @@ END_TEST
 /* All 13 sessions in half of the pages that they would like. */
 START_TEST(sessions)
 {
-    json_t *all = golden_expected(), *row;
-    const char *name, *files[64];
-    size_t n = 0;
-    json_object_foreach(json_object_get(json_object_get(all, SESSIONS), "files"), name, row) files[n++] = name;
     replay_options options = REPLAY_OPTIONS_DEFAULT;
     options.mode = REPLAY_TURNS;
-    replay_result unlimited = golden_replay_all(SESSIONS, files, n, &options);
+    replay_result unlimited = golden_replay_sessions(&options);
     options.n_pages = 10347 / 2;
-    replay_result r = golden_replay_all(SESSIONS, files, n, &options);
+    replay_result r = golden_replay_sessions(&options);
     assert_all_ended(&r, &unlimited);
     ck_assert_uint_eq(r.rejected, 0);
     ck_assert_uint_le(r.page_hits, unlimited.page_hits);
-    json_decref(all);
 }
 END_TEST
 

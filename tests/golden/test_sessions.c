@@ -47,12 +47,9 @@ END_TEST
 /* Ids of different files are different blocks, so the sums stay the same. */
 START_TEST(all_sessions_as_one_stream)
 {
-    json_t *all = golden_expected(), *row;
+    json_t *all = golden_expected();
     const json_t *expected = json_object_get(all, SESSIONS);
-    const char *name, *files[64];
-    size_t n = 0;
-    json_object_foreach(json_object_get(expected, "files"), name, row) files[n++] = name;
-    replay_result r = golden_replay_all(SESSIONS, files, n, &REPLAY_OPTIONS_DEFAULT);
+    replay_result r = golden_replay_sessions(&REPLAY_OPTIONS_DEFAULT);
     ck_assert_uint_eq(r.requests, golden_count(expected, "total_requests"));
     ck_assert_uint_eq(r.page_refs, golden_count(expected, "total_refs"));
     ck_assert_uint_eq(r.page_hits, golden_count(expected, "total_hits"));
@@ -64,13 +61,9 @@ END_TEST
 /* Figures of a simulation written apart from this program, in another language. */
 START_TEST(all_sessions_at_once)
 {
-    json_t *all = golden_expected(), *row;
-    const char *name, *files[64];
-    size_t n = 0;
-    json_object_foreach(json_object_get(json_object_get(all, SESSIONS), "files"), name, row) files[n++] = name;
     replay_options options = REPLAY_OPTIONS_DEFAULT;
     options.mode = REPLAY_TURNS;
-    replay_result r = golden_replay_all(SESSIONS, files, n, &options);
+    replay_result r = golden_replay_sessions(&options);
     ck_assert_uint_eq(r.page_refs, 639423);
     ck_assert_uint_eq(r.page_hits, 605460);
     ck_assert_uint_eq(r.stats.peak_pages_used, 10347);
@@ -78,8 +71,7 @@ START_TEST(all_sessions_at_once)
     ck_assert_uint_eq(r.stats.pages_taken, 38995);
     ck_assert_uint_eq(r.makespan_us, 53072420000);
     options.session_rate = 0.01;
-    ck_assert_uint_lt(golden_replay_all(SESSIONS, files, n, &options).stats.peak_pages_used, 10347);
-    json_decref(all);
+    ck_assert_uint_lt(golden_replay_sessions(&options).stats.peak_pages_used, 10347);
 }
 END_TEST
 
