@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What `kvkeep` prints: JSON with exactly the documented keys, tables, lines per request, help.
 # shellcheck disable=SC1091,SC2154 # common.bash sets status, out and err
+manual=$(realpath "$(dirname "$0")/../../docs/man/kvkeep.1")
 source "$(dirname "$0")/common.bash"
 
 { mooncake_line 0 1300 3 "1, 2, 3" && mooncake_line 10 1300 2 "1, 2, 3"; } >blocks.jsonl
@@ -171,6 +172,15 @@ succeeds --version
 for command in replay bench info; do
     succeeds $command --help
     [[ $out == *--json* ]] || complain "$command --help names no --json"
+    while read -r option; do
+        grep -qE "^\.(It|Op) Fl -${option#--}( |\$)" "$manual" || complain "the manual has no $option, kvkeep $command has"
+    done < <(grep -oE -- '--[a-z][a-z-]*' <<<"$out" | grep -vx -- --help | sort -u)
+done
+succeeds bench --help
+suites=$(sed -nE '1s/.*\[([a-z|]+)\]$/\1/p' <<<"$out")
+[[ -n $suites ]] || complain "bench --help names no suite"
+for suite in ${suites//|/ }; do
+    grep -qE "^\.Cm $suite\b" "$manual" || complain "the manual has no suite $suite"
 done
 succeeds info --json
 is_json_object "$out" || complain "is no JSON object: $out"
