@@ -1,9 +1,9 @@
 /* The curve in one pass against a replay at each of its points. */
 #include "golden/golden.h"
+#include "run_tests.h"
 #include "trace/curve.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 enum { POINTS = 64 };
 
@@ -102,11 +102,5 @@ int main(void)
     tcase_add_test(t, mooncake_in_larger_pages);
     tcase_add_test(t, a_session);
     tcase_add_test(t, a_list_stands_for_its_trace);
-    Suite *s = suite_create("curve");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("curve", t);
 }

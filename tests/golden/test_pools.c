@@ -1,9 +1,9 @@
 /* Real traces in pools that are too small for them: everybody comes to an end, and the same run gives the same numbers.
  */
 #include "golden/golden.h"
+#include "run_tests.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 static const double shares[] = {1, 0.75, 0.5, 0.25};
 
@@ -132,11 +132,5 @@ int main(void)
     tcase_add_test(t, mooncake);
     tcase_add_test(t, a_session);
     tcase_add_test(t, sessions);
-    Suite *s = suite_create("pools");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("pools", t);
 }

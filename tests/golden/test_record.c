@@ -1,10 +1,10 @@
 /* A recording of a real trace, replayed, takes the same pages (each line of it expects them) and counts the same. */
 #include "golden/golden.h"
+#include "run_tests.h"
 #include "trace/oplog.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static int write_to(void *ctx, const char *bytes, size_t n)
 {
@@ -98,11 +98,5 @@ int main(void)
     TCase *t = tcase_create("record");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, the_recording_does_the_same, 0, sizeof cases / sizeof cases[0]);
-    Suite *s = suite_create("record");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("record", t);
 }

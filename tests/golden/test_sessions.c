@@ -1,10 +1,10 @@
 /* Every number that an independent program counted in kv-cache-tester's sessions, and ServeGen's samples. */
 #include "golden/golden.h"
+#include "run_tests.h"
 
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static uint32_t longest_input(const char *path)
 {
@@ -142,11 +142,5 @@ int main(void)
     tcase_add_test(t, the_other_client_models);
     tcase_add_test(t, all_sessions_at_once);
     tcase_add_test(t, a_session_with_sub_agents);
-    Suite *s = suite_create("sessions");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("sessions", t);
 }

@@ -1,5 +1,6 @@
 /* Every number that an independent program counted in the real traces. */
 #include "golden/golden.h"
+#include "run_tests.h"
 
 #include <check.h>
 #include <math.h>
@@ -231,11 +232,5 @@ int main(void)
     tcase_add_test(t, vidur_over_time_as_azure);
     tcase_add_test(t, etalon_sharegpt_final_lengths);
     tcase_add_test(t, etalon_bwb_final_lengths);
-    Suite *s = suite_create("golden");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("golden", t);
 }

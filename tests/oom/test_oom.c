@@ -4,6 +4,7 @@
  * needs fewer than k. The call that meets the failure must answer KVK_ENOMEM, change nothing, and work when made
  * again. */
 #include "day.h"
+#include "run_tests.h"
 
 /* ---- All that can be seen of a cache ---- */
 
@@ -190,7 +191,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("oom");
     TCase *tests = tcase_create("each allocation in turn");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, each_allocation_may_fail_with_tokens);
@@ -199,10 +199,5 @@ int main(void)
     tcase_add_test(tests, each_allocation_may_fail_with_a_window_and_copied_heads);
     tcase_add_test(tests, each_allocation_may_fail_while_recording);
     tcase_add_loop_test(tests, a_pool_that_grew_in_part_still_takes_every_page_back, 1, 5);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("oom", tests);
 }

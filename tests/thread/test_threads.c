@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "kvkeep/kvkeep.h"
+#include "run_tests.h"
 
 enum { THREADS = 4, STEPS = 20000, SEQS = 6, PAGES = 48, PAGE_TOKENS = 4, PROMPT = 24 };
 
@@ -166,14 +167,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("threads");
     TCase *tests = tcase_create("threads");
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, caches_of_different_threads_never_interfere, 0, 3);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("threads", tests);
 }

@@ -1,6 +1,5 @@
 #include "api.h"
-
-#include <stdlib.h>
+#include "run_tests.h"
 
 kvk_cache *cache;
 
@@ -105,14 +104,8 @@ void api_check_table(kvk_seq seq, uint32_t group, uint32_t n, const uint32_t *pa
 
 int api_run(const char *name, const TTest *const *tests, size_t n)
 {
-    Suite *suite = suite_create(name);
     TCase *all = tcase_create(name);
     for (size_t i = 0; i < n; i++)
         tcase_add_test(all, tests[i]);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests(name, all);
 }

@@ -1,9 +1,9 @@
 /* Parts of pages, and what stands at a position besides its token. */
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kvkeep/kvkeep.h"
+#include "run_tests.h"
 
 static kvk_cache *cache;
 
@@ -211,7 +211,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("api_reuse");
     TCase *t = tcase_create("api_reuse");
     tcase_add_test(t, eleven_of_twelve_tokens_copy_three);
     tcase_add_test(t, a_first_page_is_copied_for_the_same_tenant_only);
@@ -221,10 +220,5 @@ int main(void)
     tcase_add_test(t, extra_keys_may_come_in_pieces);
     tcase_add_test(t, truncating_into_a_page_with_an_image_ends_the_chain);
     tcase_add_test(t, extra_keys_are_checked);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("api_reuse", t);
 }

@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "run_tests.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -194,7 +195,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("base");
     TCase *t = tcase_create("base");
     tcase_add_test(t, every_error_has_a_name_and_a_text);
     tcase_add_test(t, sums_and_products_past_64_bits_are_refused);
@@ -203,10 +203,5 @@ int main(void)
     tcase_add_test(t, a_list_keeps_order_and_forgets_from_the_middle);
     tcase_add_test(t, a_map_agrees_with_an_array);
     tcase_add_test(t, a_heap_agrees_with_a_scan);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("base", t);
 }

@@ -1,8 +1,8 @@
 /* The page floor: pool, content index, and the two as one. */
 #include "page/store.h"
+#include "run_tests.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static memory mem;
@@ -215,7 +215,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("page");
     TCase *t = tcase_create("page");
     tcase_add_test(t, pages_come_ascending_then_last_freed_first);
     tcase_add_test(t, cached_pages_are_taken_after_free_ones_and_lose_their_content);
@@ -227,10 +226,5 @@ int main(void)
     tcase_add_test(t, limbo_lasts_as_long_as_the_batch);
     tcase_add_test(t, limbo_remembers_every_reader);
     tcase_add_test(t, records_grow_with_the_pages_taken_only);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("page", t);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kvkeep/kvkeep.h"
+#include "run_tests.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -258,7 +259,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("state");
     TCase *t = tcase_create("state");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, a_loaded_cache_lives_on_as_the_saved_one, 0, 6);
@@ -266,10 +266,5 @@ int main(void)
     tcase_add_loop_test(t, forged_states_are_consistent_or_refused, 0, 6);
     tcase_add_test(t, a_state_of_another_shape_is_refused);
     tcase_add_test(t, only_a_quiet_cache_is_saved_or_loaded);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("state", t);
 }

@@ -1,9 +1,9 @@
 /* A steady state allocates nothing: counted at the library's door and, where the build has it, by jemalloc's arena. */
 #include "cache/cache.h"
+#include "run_tests.h"
 
 #include <check.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #if KVK_HAVE_JEMALLOC
 #include <jemalloc/jemalloc.h>
@@ -131,13 +131,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("steady");
     TCase *t = tcase_create("steady");
     tcase_add_test(t, serving_allocates_nothing_once_warm);
-    suite_add_tcase(suite, t);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("steady", t);
 }

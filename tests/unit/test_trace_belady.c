@@ -1,8 +1,8 @@
 /* The best cache of single pages, against hand counts and against trying everything. */
+#include "run_tests.h"
 #include "trace/belady.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 static uint64_t hits_of(const char *refs, uint32_t capacity)
@@ -78,11 +78,5 @@ int main(void)
     TCase *t = tcase_create("belady");
     tcase_add_loop_test(t, counted_by_hand, 0, sizeof counts / sizeof counts[0]);
     tcase_add_test(t, nothing_does_better);
-    Suite *s = suite_create("trace_belady");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_belady", t);
 }

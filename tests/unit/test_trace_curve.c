@@ -1,4 +1,5 @@
 /* Pools of many sizes: one pass over the prompts against replays, and when one pass will not do. */
+#include "run_tests.h"
 #include "trace/curve.h"
 
 #include <check.h>
@@ -131,11 +132,5 @@ int main(void)
     tcase_add_test(t, one_pass_is_a_replay_for_each);
     tcase_add_test(t, prompts_that_end_with_a_page_are_replayed);
     tcase_add_test(t, sizes_are_all_different);
-    Suite *s = suite_create("trace_curve");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_curve", t);
 }

@@ -1,8 +1,8 @@
 /* kv-cache-tester's documents: order, times, sub-agents, scopes, and the exact line that answers to a bad one. */
+#include "run_tests.h"
 #include "unit/trace_text.h"
 
 #include <check.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DOCUMENT(requests)                                                                                             \
@@ -174,11 +174,5 @@ int main(void)
     tcase_add_test(t, unnamed_pages_are_never_found);
     tcase_add_test(t, a_session_without_requests);
     tcase_add_loop_test(t, bad_input_is_refused_with_one_line, 0, sizeof refusals / sizeof refusals[0]);
-    Suite *s = suite_create("trace_documents");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_documents", t);
 }

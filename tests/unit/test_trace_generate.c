@@ -1,4 +1,5 @@
 /* The generated workload: the same for the same seed, and counted the same by a naive prefix cache. */
+#include "run_tests.h"
 #include "trace/generate.h"
 #include "trace/replay.h"
 
@@ -122,11 +123,5 @@ int main(void)
     tcase_set_timeout(t, 60);
     tcase_add_test(t, the_seed_decides);
     tcase_add_loop_test(t, a_naive_cache_counts_the_same, 0, 4);
-    Suite *s = suite_create("trace_generate");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_generate", t);
 }

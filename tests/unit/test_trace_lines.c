@@ -1,5 +1,6 @@
 /* Lines and error texts, whatever bytes come. */
 #define _POSIX_C_SOURCE 200809L /* fmemopen */
+#include "run_tests.h"
 #include "trace/lines.h"
 
 #include <check.h>
@@ -223,11 +224,5 @@ int main(void)
     tcase_add_test(t, an_error_names_file_line_and_field);
     tcase_add_test(t, an_error_escapes_what_it_quotes);
     tcase_add_test(t, a_long_error_is_cut);
-    Suite *s = suite_create("trace_lines");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_lines", t);
 }

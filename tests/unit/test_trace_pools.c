@@ -1,9 +1,9 @@
 /* Requests at their times in pools of many sizes, by hand. */
+#include "run_tests.h"
 #include "trace/cores.h"
 #include "trace/pools.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 enum { MOST = 64 };
 
@@ -155,11 +155,5 @@ int main(void)
     tcase_add_test(t, the_first_error_is_told);
     tcase_add_test(t, sizes_from_a_quarter);
     tcase_add_test(t, each_piece_once_and_the_first_failure);
-    Suite *s = suite_create("trace_pools");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_pools", t);
 }

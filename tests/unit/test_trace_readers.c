@@ -1,4 +1,5 @@
 /* What each reader makes of good lines, and the exact line it answers to bad ones. */
+#include "run_tests.h"
 #include "unit/trace_text.h"
 
 #include <check.h>
@@ -274,11 +275,5 @@ int main(void)
     tcase_add_test(t, a_header_alone_is_no_request);
     tcase_add_loop_test(t, bad_input_is_refused_with_one_line, 0, sizeof refusals / sizeof refusals[0]);
     tcase_add_test(t, deep_nesting_is_refused);
-    Suite *s = suite_create("trace_readers");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_readers", t);
 }

@@ -1,6 +1,7 @@
 /* Replays small enough to be counted by hand. */
 #include "unit/trace_text.h"
 
+#include "run_tests.h"
 #include "trace/repage.h"
 
 #include <check.h>
@@ -340,11 +341,5 @@ int main(void)
     tcase_add_test(t, timed_mode_refuses_what_it_cannot_do);
     tcase_add_test(t, final_lengths);
     tcase_add_test(t, samples_keep_their_number);
-    Suite *s = suite_create("trace_replay");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_replay", t);
 }

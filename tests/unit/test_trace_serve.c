@@ -1,8 +1,8 @@
 /* Pools of a size on a clock: who waits, who gives way and when, by hand. Pages of 4 tokens, one every 10 us. */
+#include "run_tests.h"
 #include "unit/trace_text.h"
 
 #include <check.h>
-#include <stdlib.h>
 
 #define VIDUR "arrived_at,num_prefill_tokens,num_decode_tokens\n"
 
@@ -244,11 +244,5 @@ int main(void)
     tcase_add_test(t, a_prompt_leaves_room_for_those_begun);
     tcase_add_loop_test(t, as_another_program_says, 0, sizeof by_another_program / sizeof by_another_program[0]);
     tcase_add_test(t, a_chunk_that_finds_no_page);
-    Suite *s = suite_create("trace_serve");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_serve", t);
 }

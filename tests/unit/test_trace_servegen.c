@@ -1,5 +1,6 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp */
 /* Requests made from ServeGen's client models: means and spreads against what the models say, and every bad input. */
+#include "run_tests.h"
 #include "trace/length_law.h"
 #include "trace/request.h"
 
@@ -265,11 +266,5 @@ int main(void)
     tcase_add_test(t, the_seed_decides);
     tcase_add_test(t, a_law_draws_by_its_probabilities);
     tcase_add_loop_test(t, bad_input_is_refused_with_one_line, 0, sizeof refusals / sizeof refusals[0]);
-    Suite *s = suite_create("trace_servegen");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_servegen", t);
 }

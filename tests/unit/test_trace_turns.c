@@ -1,4 +1,5 @@
 /* Sessions whose requests wait for each other, small enough to be worked out by hand. */
+#include "run_tests.h"
 #include "unit/trace_text.h"
 
 #include <check.h>
@@ -209,11 +210,5 @@ int main(void)
     tcase_add_test(t, a_pool_of_three_pages);
     tcase_add_test(t, who_gave_way_finds_its_prompt);
     tcase_add_test(t, what_it_cannot_do_is_refused);
-    Suite *s = suite_create("trace_turns");
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_tests("trace_turns", t);
 }
