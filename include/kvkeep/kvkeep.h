@@ -53,7 +53,7 @@ typedef enum kvk_content {
 /* A group of layers that share one block table. */
 typedef struct kvk_group {
     uint32_t window; /* tokens that a token attends to, itself included (sliding window); 0: all before it */
-    uint32_t reserved;
+    uint16_t near_layers, near_heads; /* near peaks kept per page (kvk_masses.near); 0: none */
 } kvk_group;
 
 /* Which cached page is reclaimed first, among those of the lowest retention priority. A leaf always goes before the
@@ -123,6 +123,7 @@ typedef struct kvk_seq_info {
     uint32_t n_pages;     /* entries of its longest table, those reserved ahead included */
     uint32_t n_in_flight; /* batches in flight that hold it */
     uint32_t swapped;     /* 1: its pages are in the host pool */
+    uint32_t tainted;     /* 1: it lost pages by eviction: what it computes since is found by nobody else */
 } kvk_seq_info;
 
 /* Opens an empty sequence. `params` NULL: defaults. O(1). KVK_EINVAL, KVK_ENOMEM. */
@@ -148,7 +149,8 @@ KVK_API int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *
  * KVK_ESPACE. With cap 0 and pages NULL it only returns the length. */
 KVK_API int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap);
 
-/* The position of the first token that the table of a group still holds: 0, or more in a group with a window.
+/* The position of the first token that the table of a group still holds: 0, or more in a group with a window or after
+ * an eviction.
  * KVK_ESTALE, KVK_EINVAL. */
 KVK_API int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group);
 
@@ -197,7 +199,8 @@ typedef enum kvk_effort {
     KVK_FREE_ONLY =
         0,           /* pages that no sequence refers to (free, then cached), leaving `watermark` of them: admission */
     KVK_RECLAIM = 1, /* the same down to the last one: sequences that already run */
-    KVK_EVICT = 2 /* may also take pages from live sequences where a policy allows; without policies as KVK_RECLAIM */
+    KVK_EVICT = 2    /* may also evict pages of live sequences that yield (eviction.h): of sequences of no higher
+                        priority, the lowest first, then the page with the least share of its table's score */
 } kvk_effort;
 
 enum kvk_can {
@@ -322,6 +325,8 @@ typedef struct kvk_plan {
     int64_t pad;         /* default 0 */
     uint64_t n_pages;    /* out: what pages_cap must at least be */
     uint64_t n_slots;    /* out: what slots_cap must at least be */
+    uint32_t needs;      /* out: what the policies of its sequences need to be told (kvk_need bits, policy.h) */
+    uint32_t reserved;
 } kvk_plan;
 
 /* A batch in flight; 0 is never one. */
@@ -342,12 +347,16 @@ typedef struct kvk_batch_result {
     uint32_t size;            /* sizeof(kvk_batch_result) */
     uint32_t n;               /* entries, as planned */
     const uint32_t *accepted; /* [n] tokens kept of each entry's n_query (the rest were rejected drafts); NULL: all */
+    const struct kvk_masses *masses; /* what attention gave the pages (eviction.h); NULL: not observed */
 } kvk_batch_result;
 
 /* Ends a batch: takes rejected tokens off their sequences (their pages stay reserved) and lets limbo pages go whose
  * last reader has ended, and every batch planned before it. Sequences closed or shortened since the plan are left as
- * they are. `result` NULL: all accepted. Returns the pages that left limbo. O(entries + limbo). KVK_ESTALE,
- * KVK_EINVAL (more accepted than planned, fewer than already committed), KVK_EBUSY (tokens rejected while a later
+ * they are. Masses go into the scores of sequences with a policy; those of rejected tokens, and of pages that the
+ * sequence lost meanwhile, are dropped. `result` NULL: all accepted. Returns the pages that left limbo. O(entries +
+ * limbo + masses). KVK_ESTALE, KVK_EINVAL (more accepted than planned, fewer than already committed; a mass that is
+ * negative, not finite or above the queries it is a sum of; some but not all tokens of an entry with one row
+ * accepted), KVK_EBUSY (tokens rejected while a later
  * batch in flight builds on them). */
 KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result);
 
@@ -378,9 +387,10 @@ typedef struct kvk_stats {
     uint32_t host_pages_used;                       /* of the host pool, by swapped sequences */
     uint32_t pages_draining, reserved;              /* of n_pages, those that go when they are let go (kvk_resize) */
     uint64_t preemptions, swapped_out_pages, swapped_in_pages;
-    uint64_t partial_hits; /* of prefix_hits, tokens copied from the head of a page */
-    double usage_pages;    /* pages_used / n_pages */
-    double usage_tokens;   /* live_tokens / (n_pages * page_tokens) */
+    uint64_t partial_hits;                  /* of prefix_hits, tokens copied from the head of a page */
+    double usage_pages;                     /* pages_used / n_pages */
+    double usage_tokens;                    /* live_tokens / (n_pages * page_tokens) */
+    uint64_t pages_evicted, tokens_evicted; /* by all sequences, a shared page once for each that lost it */
 } kvk_stats;
 
 /* O(1). KVK_EINVAL. */
@@ -410,7 +420,8 @@ KVK_API int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx);
 typedef enum kvk_event_kind {
     KVK_EVENT_STORED = 0,  /* content became findable in a group */
     KVK_EVENT_REMOVED = 1, /* the last page of a group that held it is gone */
-    KVK_EVENT_CLEARED = 2  /* all content was forgotten at once; no KVK_EVENT_REMOVED comes for it */
+    KVK_EVENT_CLEARED = 2, /* all content was forgotten at once; no KVK_EVENT_REMOVED comes for it */
+    KVK_EVENT_EVICTED = 3  /* a sequence lost a page by policy: `seq`, `position`, `group` and `page` say which */
 } kvk_event_kind;
 
 /* What a router needs that sends requests where their prefix is (the words of vLLM's KV events). */
@@ -424,8 +435,11 @@ typedef struct kvk_event {
     const kvk_key *page_key; /* KVK_CONTENT_KEYS: the caller's; else NULL */
     uint32_t page_tokens;
     uint32_t group;
-    uint32_t page;   /* KVK_EVENT_STORED: the page that holds it */
-    uint32_t medium; /* 0: the pool (vLLM: GPU) */
+    uint32_t page;     /* KVK_EVENT_STORED: the page that holds it */
+    uint32_t medium;   /* 0: the pool (vLLM: GPU) */
+    uint32_t position; /* KVK_EVENT_EVICTED: of the page's first token */
+    uint32_t reserved;
+    kvk_seq seq; /* KVK_EVENT_EVICTED: who lost it */
 } kvk_event;
 
 /* Is called for each event, in the order in which things happen. A listener that comes late hears of nothing before

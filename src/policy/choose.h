@@ -1,0 +1,25 @@
+/* policy/choose.h: how the cache asks a policy which pages are to go. */
+#ifndef KVK_POLICY_CHOOSE_H
+#define KVK_POLICY_CHOOSE_H
+
+#include <kvkeep/policy.h>
+
+/* Room for the answers about one table, all [n]. */
+typedef struct policy_scratch {
+    float *score;
+    uint8_t *tier;
+    uint32_t *order;
+} policy_scratch;
+
+/* Ranks all pages of the view: a score that is no number counts as the lowest. Without `rank` all are alike. */
+void policy_rank(const kvk_policy *policy, const kvk_policy_view *view, float *score, uint8_t *tier);
+
+/* The pages to go, ascending, in victims[n]: at most those that are eligible, each once, whatever the policy answers.
+ * At least `want` if that many are eligible and the policy evicts at all. O(n log want). Returns how many. */
+uint32_t policy_choose(const kvk_policy *policy, const kvk_policy_view *view, uint32_t want,
+                       const policy_scratch *scratch, uint32_t *victims);
+
+/* True for a policy of the library's own. */
+int policy_is_own(const kvk_policy *policy);
+
+#endif
