@@ -230,6 +230,6 @@ int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *res
         return cache_refuses(cache);
     int rc = batch_end(cache, batch, result);
     if (cache->recorder)
-        record_end(cache, batch, result, rc);
+        record_end(cache, batch, result, NULL, rc);
     return rc;
 }
