@@ -77,12 +77,6 @@ typedef struct candidate {
     uint32_t tier, group, number;
 } candidate;
 
-/* How many floats of a group were read of a batch's masses. */
-typedef struct observed_places {
-    uint64_t mean; /* of `mean`, and of `peak` */
-    uint64_t near;
-} observed_places;
-
 /* Room for decisions about one sequence, or about all. */
 typedef struct evict_scratch {
     uint32_t *counts;  /* [n_groups] victims in each */
@@ -96,7 +90,7 @@ typedef struct evict_scratch {
     uint32_t counts_cap, places_cap, victims_cap, score_cap, tier_cap, eligible_cap, order_cap, lanes_cap, row_cap,
         candidates_cap;
     uint32_t n_candidates;
-    observed_places *places; /* [n_groups] */
+    uint64_t *places; /* [2][n_groups] floats read of a batch's `mean` (and `peak`), and of its `near` */
 } evict_scratch;
 
 typedef struct counters {
