@@ -57,7 +57,7 @@ typedef struct mass_reader {
     const flight *b;
     const kvk_masses *m;
     const uint32_t *accepted;
-    uint32_t i;          /* the entry in hand */
+    uint32_t i;        /* the entry in hand */
     uint64_t *mean_at; /* [n_groups] where its values begin */
     uint64_t *near_at;
 } mass_reader;
@@ -317,11 +317,11 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
 {
     if (row > 0)
         trim_before(r, s, end - 1);
-    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+    for (uint32_t g = 0; (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && g < r->c->config.n_groups; g++)
+        if (near_channels(r->c, g))
+            observe_near(r, s, g, row, end); /* in all groups first: a policy looks across them */
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
         observe_group(r, s, g, row, end);
-        if ((s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, g))
-            observe_near(r, s, g, row, end);
-    }
 }
 
 static void observe_entry(const mass_reader *r)
