@@ -265,7 +265,7 @@ static uint32_t sloped(const kvk_cache *c, const kvk_eviction *settings, uint32_
 
 static int evicts(const kvk_eviction *settings)
 {
-    return settings->choice.policy->rank || settings->choice.policy->choose;
+    return settings->choice.policy->rank != NULL;
 }
 
 static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
