@@ -90,7 +90,7 @@ typedef struct evict_scratch {
     uint32_t counts_cap, places_cap, victims_cap, score_cap, tier_cap, eligible_cap, order_cap, lanes_cap, row_cap,
         candidates_cap;
     uint32_t n_candidates;
-    uint64_t *places; /* [2][n_groups] how far a batch's masses are read */
+    uint64_t *places; /* [2][n_groups] floats read of a batch's `mean` (and `peak`), and of its `near` */
 } evict_scratch;
 
 typedef struct counters {

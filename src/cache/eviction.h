@@ -37,7 +37,9 @@ struct eviction {
     uint32_t asked_at;      /* n_tokens when a KVK_NEED_ASK policy was asked last */
     group_eviction *groups; /* [n_groups] */
     kvk_near *near;         /* [n_groups] for views */
-    uint32_t *budgets;      /* [n_groups] scratch of setting them */
+    float *shared;          /* [shared_cap] the policy's number of each page that has near peaks */
+    uint32_t shared_cap, n_shared;
+    uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
 /* The text as a decision sees it. */

@@ -48,6 +48,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .n = table_entries(&s->tables[group], (uint32_t)ceil_div(n_tokens, page_tokens(c))),
                              .index = s->tables[group].index,
                              .scores = lanes,
+                             .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
                              .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
 }
 
