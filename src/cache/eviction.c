@@ -70,6 +70,7 @@ static int take_parts(kvk_cache *c, eviction *e)
 int eviction_furnish(kvk_cache *c, sequence *s)
 {
     if (memory_grow(c->memory, &c->evict.counts, &c->evict.counts_cap, c->config.n_groups, sizeof(uint32_t)) < 0 ||
+        memory_grow(c->memory, &c->evict.weights, &c->evict.weights_cap, c->config.n_groups, sizeof(weight)) < 0 ||
         memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, 2u * c->config.n_groups, sizeof(uint64_t)) < 0)
         return KVK_ENOMEM;
     if (s->eviction)

@@ -121,8 +121,14 @@ int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
 
 /* ---- evict.c */
 
-/* Drops entries (ascending) of a table. Returns the pages that nobody refers to any more. */
-int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
+/* What entries of a table are worth by the scores in c->evict. */
+weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table);
+
+/* Drops entries (ascending) of a table, which are worth `w`. Returns the pages that nobody refers to any more. */
+int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n, weight w);
+
+/* The same for entries that were not weighed yet. */
+int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
 
 /* ---- pressure.c */
 
