@@ -1,4 +1,4 @@
-/* kvkeep info: the version, the build, the libraries it runs on, what the processor offers, and the eviction policies. */
+/* kvkeep info: the version, the build, the libraries it runs on, what the processor offers, and the policies. */
 #include "kvkeep/arguments.h"
 #include "kvkeep/commands.h"
 #include "kvkeep/report.h"
