@@ -247,17 +247,21 @@ int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 
 #define BLOCK 512u /* few enough additions in a row for float */
 
-/* In lanes, which vector registers hold. */
+typedef float lanes __attribute__((vector_size(16)));
+
 static double sum_block(const float *values, uint32_t n)
 {
-    float lanes[16] = {0};
+    lanes sums[4] = {{0}}, next[4];
     double sum = 0;
     uint32_t k = 0;
-    for (; k + 16 <= n; k += 16)
-        for (uint32_t j = 0; j < 16; j++)
-            lanes[j] += values[k + j];
-    for (uint32_t j = 0; j < 16; j++)
-        sum += (double)lanes[j];
+    for (; k + 16 <= n; k += 16) {
+        memcpy(next, values + k, sizeof next);
+        for (uint32_t j = 0; j < 4; j++)
+            sums[j] += next[j];
+    }
+    sums[0] += sums[1] + (sums[2] + sums[3]);
+    for (uint32_t j = 0; j < 4; j++)
+        sum += (double)sums[0][j];
     for (; k < n; k++)
         sum += (double)values[k];
     return sum;
@@ -304,8 +308,8 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
 {
     const eviction *e = s->eviction;
     const kvk_policy *policy = eviction_policy(e);
-    float *lanes[KVK_MAX_SCORES];
-    kvk_policy_view view = eviction_view(r->c, s, group, end, lanes);
+    float *scores[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(r->c, s, group, end, scores);
     kvk_observation seen = {end - (rows_of(r) == 1 ? entry_of(r)->n_query : 1), queries_of(r), NULL, NULL};
     seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
     if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
