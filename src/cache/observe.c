@@ -353,10 +353,10 @@ static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
 }
 
 /* The scores of the next group, as fetch_next. */
-static void fetch_scores(const sequence *s, uint32_t group)
+static void fetch_scores(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    const float *lane = s->eviction->groups[group].lanes;
-    for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
+    const float *lane = eviction_lane(c, s->eviction, group, 0);
+    for (uint32_t k = 0; s->eviction->lane_cap && k < s->tables[group].n; k += 16)
         __builtin_prefetch(lane + k, 1);
 }
 
@@ -367,7 +367,7 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         fetch_next(r, g);
         if (g + 1 < r->c->config.n_groups)
-            fetch_scores(s, g + 1);
+            fetch_scores(r->c, s, g + 1);
         if (tells_near(r, s, g))
             observe_near(r, s, g, row, end);
         observe_group(r, s, g, row, end);
