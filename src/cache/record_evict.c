@@ -97,51 +97,39 @@ static void put_floats(recorder *r, const float *values, uint64_t n)
     line_text(r, "]");
 }
 
-static void put_near(kvk_cache *c, const kvk_masses *m, const observed_places *places)
-{
-    line_name(c->recorder, "near");
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        line_text(c->recorder, g ? "," : "[");
-        put_floats(c->recorder, m->near + g * m->near_stride, places[g].near);
-    }
-    line_text(c->recorder, "]");
-}
-
-/* A list per group, as it is of near peaks. */
-static void put_shares(kvk_cache *c, const char *name, const float *values, uint64_t stride,
-                       const observed_places *places)
+/* A list per group: values[G][stride], of which places[G] count. */
+static void put_lists(kvk_cache *c, const char *name, const float *values, uint64_t stride, const uint64_t *places)
 {
     line_name(c->recorder, name);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         line_text(c->recorder, g ? "," : "[");
-        put_floats(c->recorder, values + g * stride, places[g].mean);
+        put_floats(c->recorder, values + g * stride, places[g]);
     }
     line_text(c->recorder, "]");
 }
 
-static void put_masses(kvk_cache *c, const kvk_batch_result *result, const observed_places *places)
+static void put_masses(kvk_cache *c, const kvk_batch_result *result, const uint64_t *places)
 {
     const kvk_masses *m = result->masses;
     if (m->rows)
         put_list(c->recorder, "rows", m->rows, result->n);
     if (m->n_summed)
         put_list(c->recorder, "n_summed", m->n_summed, result->n);
-    put_shares(c, "mean", m->mean, m->stride, places);
+    put_lists(c, "mean", m->mean, m->stride, places);
     if (m->peak)
-        put_shares(c, "peak", m->peak, m->stride, places);
+        put_lists(c, "peak", m->peak, m->stride, places);
     if (m->near)
-        put_near(c, m, places);
+        put_lists(c, "near", m->near, m->near_stride, places + c->config.n_groups);
 }
 
-/* Without means nothing was observed. */
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc)
+void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const uint64_t *places, int rc)
 {
     if (!line_begin(c, "end", rc))
         return;
     line_field(c->recorder, "batch", known_id(batch));
     if (result && result->accepted)
         put_list(c->recorder, "accepted", result->accepted, result->n);
-    if (places && result->masses->mean)
+    if (places)
         put_masses(c, result, places);
     line_finish(c, rc);
 }
