@@ -58,7 +58,7 @@ typedef struct mass_reader {
     const kvk_masses *m;
     const uint32_t *accepted;
     uint32_t i;        /* the entry in hand */
-    uint64_t *mean_at; /* [n_groups] where its values begin */
+    uint64_t *mean_at; /* [n_groups] where its values begin in each group */
     uint64_t *near_at;
 } mass_reader;
 
@@ -158,18 +158,21 @@ static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t r
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
 
-/* Seen as integers, floats from 0 up are in order, and what is negative, infinite or no number is above them all; but
- * -0 is as good as 0. */
+/* Seen as integers, floats from 0 up are in order, and what is infinite or no number is above them all; what is negative
+ * has the highest bit. -0 is as good as 0. */
 static int are_within(const float *values, uint64_t n, float most)
 {
-    uint32_t limit, bad = 0;
+    int32_t limit, above = 0, negative = 0;
     memcpy(&limit, &most, sizeof limit);
     for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits;
+        int32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        bad |= (uint32_t)(bits > limit) & (uint32_t)(bits != 0x80000000u);
+        above |= bits > limit;
+        negative |= bits;
     }
-    return !bad;
+    for (uint64_t i = 0; negative < 0 && i < n; i++)
+        above |= !(values[i] >= 0);
+    return !above;
 }
 
 static int check_shape(const mass_reader *r)
@@ -205,6 +208,16 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     return 0;
 }
 
+/* The groups of an entry lie far apart: the next one's values are fetched while this one's are read. */
+static void fetch_next(const mass_reader *r, uint32_t group)
+{
+    if (group + 1 == r->c->config.n_groups)
+        return;
+    const float *next = row_at(r, r->m->mean, group + 1, 0);
+    for (uint32_t k = 0; k < listing_of(r, group + 1)->n; k += 16)
+        __builtin_prefetch(next + k);
+}
+
 static int check_entry(const mass_reader *r)
 {
     const sequence *s = observed_sequence(r);
@@ -212,8 +225,10 @@ static int check_entry(const mass_reader *r)
         if (!has_places(r, g))
             return KVK_EINVAL;
     int rc = s ? check_shape(r) : 0;
-    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
+    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++) {
+        fetch_next(r, g);
         rc = check_group(r, s->eviction, g);
+    }
     return rc;
 }
 
@@ -230,16 +245,34 @@ int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 
 /* ---- taking in */
 
+#define BLOCK 512u /* few enough additions in a row for float */
+
+typedef float lanes __attribute__((vector_size(16)));
+
+static double sum_block(const float *values, uint32_t n)
+{
+    lanes sums[4] = {{0}}, next[4];
+    double sum = 0;
+    uint32_t k = 0;
+    for (; k + 16 <= n; k += 16) {
+        memcpy(next, values + k, sizeof next);
+        for (uint32_t j = 0; j < 4; j++)
+            sums[j] += next[j];
+    }
+    sums[0] += sums[1] + (sums[2] + sums[3]);
+    for (uint32_t j = 0; j < 4; j++)
+        sum += (double)sums[0][j];
+    for (; k < n; k++)
+        sum += (double)values[k];
+    return sum;
+}
+
 static double sum_of(const float *values, uint32_t n)
 {
-    double sum[4] = {0, 0, 0, 0};
-    uint32_t k = 0;
-    for (; k + 4 <= n; k += 4)
-        for (uint32_t j = 0; j < 4; j++)
-            sum[j] += (double)values[k + j];
-    for (; k < n; k++)
-        sum[0] += (double)values[k];
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    double sum = 0;
+    for (uint32_t k = 0; k < n; k += BLOCK)
+        sum += sum_block(values + k, min_u32(BLOCK, n - k));
+    return sum;
 }
 
 /* A row in the order of the table as it is now: pages lost since the plan are left out, pages that came since get 0. */
@@ -275,8 +308,8 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
 {
     const eviction *e = s->eviction;
     const kvk_policy *policy = eviction_policy(e);
-    float *lanes[KVK_MAX_SCORES];
-    kvk_policy_view view = eviction_view(r->c, s, group, end, lanes);
+    float *scores[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(r->c, s, group, end, scores);
     kvk_observation seen = {end - queries_of(r), queries_of(r), NULL, NULL}; /* a sum is over the last ones */
     seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
     if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
@@ -305,23 +338,40 @@ static void observe_near(const mass_reader *r, sequence *s, uint32_t group, uint
 /* Where plain decoding would have trimmed before it came to this query, so does a batch of drafts. */
 static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
-    moment at = {n_tokens, n_tokens};
     if (n_tokens % page_tokens(r->c))
         return;
+    uint32_t settled = eviction_now(r->c, s).settled; /* an older batch may not have ended */
+    moment at = {n_tokens, settled < start_of(r) ? settled : n_tokens};
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);
+}
+
+static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
+{
+    return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
+}
+
+/* The scores of the next group, as fetch_next. */
+static void fetch_scores(const sequence *s, uint32_t group)
+{
+    const float *lane = s->eviction->groups[group].lanes;
+    for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
+        __builtin_prefetch(lane + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
 {
     if (row > 0)
         trim_before(r, s, end - 1);
-    for (uint32_t g = 0; (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && g < r->c->config.n_groups; g++)
-        if (near_channels(r->c, g))
-            observe_near(r, s, g, row, end); /* in all groups first: a policy looks across them */
-    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+        fetch_next(r, g);
+        if (g + 1 < r->c->config.n_groups)
+            fetch_scores(s, g + 1);
+        if (tells_near(r, s, g))
+            observe_near(r, s, g, row, end);
         observe_group(r, s, g, row, end);
+    }
 }
 
 static void observe_entry(const mass_reader *r)
