@@ -310,7 +310,7 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
     const kvk_policy *policy = eviction_policy(e);
     float *scores[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(r->c, s, group, end, scores);
-    kvk_observation seen = {end - (rows_of(r) == 1 ? entry_of(r)->n_query : 1), queries_of(r), NULL, NULL};
+    kvk_observation seen = {end - queries_of(r), queries_of(r), NULL, NULL}; /* a sum is over the last ones */
     seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
     if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
         seen.peak = fitted(r, s, group, row_at(r, r->m->peak, group, row), 1);
