@@ -3,9 +3,10 @@
 #define KVK_POLICY_POLICIES_H
 
 #include <kvkeep/policy.h>
+#include <string.h>
 
 /* A new policy is its file and its name here; kvk_policy_at counts in this order. */
-#define POLICIES(X) X(full) X(window) X(streaming) X(h2o)
+#define POLICIES(X) X(full) X(lru) X(window) X(streaming) X(h2o) X(scissorhands) X(snapkv) X(tova) X(random) X(keep)
 
 #define POLICY_DECLARED(name) extern const kvk_policy policy_##name;
 POLICIES(POLICY_DECLARED)
@@ -33,6 +34,30 @@ static inline uint32_t policy_pages(double tokens, uint32_t page_tokens)
 {
     uint32_t n = (uint32_t)tokens;
     return n / page_tokens + (n % page_tokens != 0);
+}
+
+/* Tokens in page i of the table: 0 if none has come yet. */
+static inline uint32_t policy_tokens_in(const kvk_policy_view *view, uint32_t i)
+{
+    uint64_t first = (uint64_t)view->index[i] * view->page_tokens;
+    uint64_t after = view->n_tokens > first ? view->n_tokens - first : 0;
+    return after < view->page_tokens ? (uint32_t)after : view->page_tokens;
+}
+
+/* Tokens in the table. */
+static inline uint32_t policy_tokens_held(const kvk_policy_view *view)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; i < view->n; i++)
+        held += policy_tokens_in(view, i);
+    return held;
+}
+
+/* 1 if the queries gave page i more than they would if they attended to all tokens alike. */
+static inline int policy_above_share(const kvk_policy_view *view, const kvk_observation *seen, uint32_t i,
+                                     uint32_t held)
+{
+    return seen->mean[i] / (float)seen->n_queries > (float)policy_tokens_in(view, i) / (float)held;
 }
 
 /* For policies that keep nothing or the mean mass only. */

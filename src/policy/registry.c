@@ -13,6 +13,12 @@ static const kvk_preset presets[] = {
     {"streaming-4-1020", "streaming:sinks=4:recent=1020"},
     {"window-1024", "window:tokens=1024"},
     {"h2o-lowest", "h2o:exit=1"},
+    /* What each part of keep is worth, left out or changed. */
+    {"keep-ema", "keep:reserve=0"},
+    {"keep-sum", "keep:half_life=0:reserve=0"},
+    {"keep-peak", "keep:importance=2"},
+    {"keep-near", "keep:importance=1"},
+    {"keep-8", "keep:reserve=0.125"},
 };
 
 enum { N_PRESETS = sizeof presets / sizeof presets[0] };
