@@ -22,8 +22,7 @@ void eviction_close(kvk_cache *c, sequence *s)
     eviction *e = s->eviction;
     for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
         memory_give(c->memory, e->groups[g].lanes, e->groups[g].lane_floats * sizeof(float));
-        memory_give(c->memory, e->groups[g].near,
-                    (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
+        memory_give(c->memory, e->groups[g].near, (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
     }
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
@@ -189,8 +188,8 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0 ||
             grow_lanes(c, to, n_lanes_of(parent->eviction), 0, parent->tables[g].n) < 0)
             return KVK_ENOMEM;
-        if (from->n_near && memory_grow(c->memory, &to->near, &to->near_cap, from->n_near,
-                                        near_channels(c, g) * sizeof(float)) < 0)
+        if (from->n_near &&
+            memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));

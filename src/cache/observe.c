@@ -57,8 +57,8 @@ typedef struct mass_reader {
     const flight *b;
     const kvk_masses *m;
     const uint32_t *accepted;
-    uint32_t i;           /* the entry in hand */
-    uint64_t *mean_at;    /* [n_groups] where its values begin */
+    uint32_t i;        /* the entry in hand */
+    uint64_t *mean_at; /* [n_groups] where its values begin */
     uint64_t *near_at;
 } mass_reader;
 

@@ -265,7 +265,7 @@ START_TEST(no_masses_no_scores)
     look(t, &stats, scores);
     for (uint32_t i = 0; i < t->n_scores[0][0] && i < 64; i++)
         if (t->scores[0][0][i].position == scores[0][0][i].position && scores[0][0][i].position < 68)
-            ck_assert_float_eq(scores[0][0][i].score, t->scores[0][0][i].score);
+            ck_assert_mem_eq(&scores[0][0][i].score, &t->scores[0][0][i].score, sizeof(float));
     lab_end_subject(&t->l, &t->a);
     lab_end_subject(&t->l, &t->b);
     lab_close(&t->l);
