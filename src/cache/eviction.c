@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-void kvk_eviction_init(kvk_eviction *eviction)
+void kvk_eviction_init(kvk_eviction *settings)
 {
-    if (!eviction)
+    if (!settings)
         return;
-    *eviction = (kvk_eviction){.size = sizeof *eviction, .yields = 1};
-    kvk_policy_defaults(kvk_policy_at(0), &eviction->choice);
+    *settings = (kvk_eviction){.size = sizeof *settings, .yields = 1};
+    kvk_policy_defaults(kvk_policy_at(0), &settings->choice);
 }
 
 /* ---- memory */
@@ -26,6 +26,7 @@ void eviction_close(kvk_cache *c, sequence *s)
     }
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
+    memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
     memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
     memory_give(c->memory, e, sizeof *e);
     s->eviction = NULL;
@@ -44,7 +45,8 @@ static void forget_group(group_eviction *g)
 void eviction_forget(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    *e = (eviction){.groups = e->groups, .near = e->near, .budgets = e->budgets};
+    *e = (eviction){
+        .groups = e->groups, .near = e->near, .budgets = e->budgets, .shared = e->shared, .shared_cap = e->shared_cap};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         forget_group(&e->groups[g]);
         s->tables[g].indexed = 0;
@@ -68,6 +70,7 @@ static int take_parts(kvk_cache *c, eviction *e)
 int eviction_furnish(kvk_cache *c, sequence *s)
 {
     if (memory_grow(c->memory, &c->evict.counts, &c->evict.counts_cap, c->config.n_groups, sizeof(uint32_t)) < 0 ||
+        memory_grow(c->memory, &c->evict.weights, &c->evict.weights_cap, c->config.n_groups, sizeof(weight)) < 0 ||
         memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, 2u * c->config.n_groups, sizeof(uint64_t)) < 0)
         return KVK_ENOMEM;
     if (s->eviction)
@@ -192,20 +195,23 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
+    if (memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
+                    sizeof(float)) < 0)
+        return KVK_ENOMEM;
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
 }
 
 static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
 {
     const group_eviction *from = &parent->eviction->groups[g];
-    group_eviction *to = &child->eviction->groups[g], memory = *to;
+    group_eviction *to = &child->eviction->groups[g], had = *to;
     uint32_t n_lanes = n_lanes_of(parent->eviction);
     *to = *from;
-    to->lanes = memory.lanes;
-    to->lane_floats = memory.lane_floats;
-    to->lane_cap = n_lanes ? memory.lane_floats / n_lanes : 0;
-    to->near = memory.near;
-    to->near_cap = memory.near_cap;
+    to->lanes = had.lanes;
+    to->lane_floats = had.lane_floats;
+    to->lane_cap = n_lanes ? had.lane_floats / n_lanes : 0;
+    to->near = had.near;
+    to->near_cap = had.near_cap;
     for (uint32_t k = 0; k < n_lanes && parent->tables[g].n; k++)
         memcpy(to->lanes + (size_t)k * to->lane_cap, from->lanes + (size_t)k * from->lane_cap,
                parent->tables[g].n * sizeof(float));
@@ -223,7 +229,12 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .asked_at = parent->eviction->asked_at,
                      .groups = to->groups,
                      .near = to->near,
+                     .shared = to->shared,
+                     .shared_cap = to->shared_cap,
+                     .n_shared = parent->eviction->n_shared,
                      .budgets = to->budgets};
+    if (to->n_shared)
+        memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
 }
@@ -253,10 +264,15 @@ static uint32_t sloped(const kvk_cache *c, const kvk_eviction *settings, uint32_
     return sloped < KVK_MAX_TOKENS ? (uint32_t)sloped : KVK_MAX_TOKENS;
 }
 
+static int evicts(const kvk_eviction *settings)
+{
+    return settings->choice.policy->rank != NULL;
+}
+
 static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
 {
     const kvk_policy *policy = settings->choice.policy;
-    if (!policy->rank && !policy->choose)
+    if (!evicts(settings))
         return 0;
     if (settings->budgets)
         return settings->budgets[group];
@@ -281,7 +297,7 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
         uint32_t budget = budget_of(c, settings, g);
         if (budget > KVK_MAX_TOKENS)
             return KVK_EINVAL;
-        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0);
+        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0 || !evicts(settings));
         if (!unlimited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
             return KVK_EINVAL;
         e->budgets[g] = budget;
@@ -367,12 +383,12 @@ static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
     return 0;
 }
 
-int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *eviction)
+int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *settings)
 {
     if (!cache_is_ready(cache))
         return cache_refuses(cache);
-    int rc = set_eviction(cache, seq, eviction);
+    int rc = set_eviction(cache, seq, settings);
     if (cache->recorder)
-        record_set_eviction(cache, seq, eviction, rc);
+        record_set_eviction(cache, seq, settings, rc);
     return rc;
 }

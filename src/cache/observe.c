@@ -182,6 +182,15 @@ static int check_shape(const mass_reader *r)
     return rows == 1 && accepted > 0 && accepted < n_query ? KVK_EINVAL : 0;
 }
 
+/* True if the caller's arrays reach as far as the entry in hand. */
+static int has_places(const mass_reader *r, uint32_t group)
+{
+    const listing *l = listing_of(r, group);
+    uint64_t near = r->m->near ? (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, group) : 0;
+    return r->mean_at[group] + (uint64_t)rows_of(r) * l->n <= r->m->stride &&
+           r->near_at[group] + near <= r->m->near_stride;
+}
+
 static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
 {
     uint32_t rows = counted_rows(r), needs = e->needs;
@@ -199,6 +208,9 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
 static int check_entry(const mass_reader *r)
 {
     const sequence *s = observed_sequence(r);
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
+        if (!has_places(r, g))
+            return KVK_EINVAL;
     int rc = s ? check_shape(r) : 0;
     for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
         rc = check_group(r, s->eviction, g);
@@ -305,11 +317,11 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
 {
     if (row > 0)
         trim_before(r, s, end - 1);
-    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+    for (uint32_t g = 0; (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && g < r->c->config.n_groups; g++)
+        if (near_channels(r->c, g))
+            observe_near(r, s, g, row, end); /* in all groups first: a policy looks across them */
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
         observe_group(r, s, g, row, end);
-        if ((s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, g))
-            observe_near(r, s, g, row, end);
-    }
 }
 
 static void observe_entry(const mass_reader *r)

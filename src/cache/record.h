@@ -17,12 +17,6 @@ typedef struct reservation {
     uint32_t had;
 } reservation;
 
-/* How many floats of a group a batch has read, as kvk_masses says. */
-typedef struct observed_places {
-    uint64_t mean; /* in `mean`, and in `peak` */
-    uint64_t near;
-} observed_places;
-
 void record_open(kvk_cache *c, kvk_seq seq, const kvk_seq_params *params);
 void record_close(kvk_cache *c, kvk_seq seq, int rc);
 void record_fork(kvk_cache *c, kvk_seq parent, kvk_seq child, int rc);
@@ -33,11 +27,12 @@ void record_commit(kvk_cache *c, kvk_seq seq, const kvk_text *text, int rc);
 void record_truncate(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int rc);
 
-/* `places` [n_groups]: what was there to be read of result->masses; NULL: nothing, as when the call has failed. */
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc);
+/* `places` [2][n_groups]: how many values of the result's `mean` and `peak`, and of its `near`, were taken in; NULL:
+ * nothing was. */
+void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const uint64_t *places, int rc);
 
-/* `eviction` NULL: no policy. */
-void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *eviction, int rc);
+/* `asked` NULL: no policy. */
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked, int rc);
 void record_evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n, int rc);
 void record_pin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_unpin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);

@@ -238,23 +238,31 @@ void lab_compare(const lab *l, const subject *s)
         compare_tables(l, s);
 }
 
-void lab_reserve(lab *l, subject *s, uint32_t n_tokens)
+/* Makes room and compares all that is known of what goes. */
+static void reserve_compared(lab *l, subject *s, uint32_t n_tokens)
 {
     static ranking r[TWIN_GROUPS];
     uint8_t lost[TWIN_PAGES];
-    uint32_t now = s->twin ? s->twin->n_tokens : 0;
-    for (uint32_t g = 0; s->twin && g < l->n_groups; g++) {
+    uint32_t now = s->twin->n_tokens;
+    for (uint32_t g = 0; g < l->n_groups; g++) {
         twin_rank(s->twin, g, now, &r[g]);
         compare_scores(l, s, g, &r[g]);
     }
     ck_assert_int_ge(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM), 0);
-    for (uint32_t g = 0; s->twin && g < l->n_groups; g++) {
+    for (uint32_t g = 0; g < l->n_groups; g++) {
         twin_choose(s->twin, g, now, &r[g]);
         find_lost(l, s, g, &r[g], lost);
         compare_victims(l, s, &r[g], lost);
         twin_apply(s->twin, g, &r[g]);
     }
-    if (s->twin)
-        s->twin->asked = now;
+    s->twin->asked = now;
+}
+
+void lab_reserve(lab *l, subject *s, uint32_t n_tokens)
+{
+    if (s->twin && twin_is_due(s->twin))
+        reserve_compared(l, s, n_tokens);
+    else
+        ck_assert_int_ge(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM), 0);
     lab_compare(l, s);
 }

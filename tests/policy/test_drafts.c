@@ -29,7 +29,7 @@ static void finish(race *r)
     ck_assert_uint_eq(a.pages_evicted, b.pages_evicted);
     ck_assert_uint_eq(a.tokens_evicted, b.tokens_evicted);
     ck_assert_uint_eq(a.queries, b.queries);
-    ck_assert_uint_eq(a.first_taint, b.first_taint);
+    ck_assert_uint_le(a.first_taint, b.first_taint); /* drafts saw what was evicted between them */
     lab_end_subject(&r->plain, &r->a);
     lab_end_subject(&r->drafting, &r->b);
     lab_close(&r->plain);
@@ -40,6 +40,7 @@ static void draft(race *r, uint32_t n_query, uint32_t accepted)
 {
     const lab_entry entry = {&r->b, n_query, accepted, 1};
     lab_step(&r->drafting, &entry, 1);
+    lab_reserve(&r->plain, &r->a, 1); /* trims, even if nothing is accepted */
     lab_decode(&r->plain, &r->a, r->a.twin->n_tokens + accepted);
     lab_same(&r->plain, &r->a, &r->drafting, &r->b);
 }

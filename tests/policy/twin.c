@@ -170,6 +170,20 @@ void twin_rank(const twin *t, uint32_t group, uint32_t n_tokens, ranking *out)
     twin_value(t, group, out);
 }
 
+int twin_is_due(const twin *t)
+{
+    if (t->n_tokens % t->setup.page_tokens == 0)
+        return 1;
+    for (uint32_t g = 0; g < t->setup.n_groups; g++) {
+        uint32_t held = 0;
+        for (uint32_t p = 0; p < t->n_pages; p++)
+            held += t->held[g][p];
+        if (twin_budget(t, g) && held > twin_budget(t, g) / t->setup.page_tokens)
+            return 1;
+    }
+    return 0;
+}
+
 /* ---- Whom to evict ------------------------------------------------------------------------------------------- */
 
 /* True if page a of the table goes before page b. */
@@ -206,7 +220,7 @@ static uint32_t pool_lowest(const twin *t, uint32_t group, const ranking *r, int
 {
     uint32_t lowest = r->n;
     for (uint32_t i = 0; i < r->n; i++)
-        if (!r->gone[i] && t->pool[group][r->number[i]] == pool && (lowest == r->n || r->score[i] < r->score[lowest]))
+        if (!r->gone[i] && r->eligible[i] && t->pool[group][r->number[i]] == pool && (lowest == r->n || r->score[i] < r->score[lowest]))
             lowest = i;
     return lowest;
 }
@@ -226,21 +240,23 @@ static void enter(twin *t, uint32_t group, ranking *r, uint32_t page)
     if (pool_size(t, group, r, TWIN_RECENT) <= recent)
         return;
     uint32_t out = pool_lowest(t, group, r, TWIN_RECENT);
+    if (out == r->n)
+        return;
     if (r->score[out] <= twin_knob(t, "threshold", 0)) {
         drop(t, group, r, out);
         return;
     }
     t->pool[group][r->number[out]] = TWIN_HEAVY;
-    if (pool_size(t, group, r, TWIN_HEAVY) > heavy)
-        drop(t, group, r, pool_lowest(t, group, r, TWIN_HEAVY));
+    out = pool_lowest(t, group, r, TWIN_HEAVY);
+    if (pool_size(t, group, r, TWIN_HEAVY) > heavy && out < r->n)
+        drop(t, group, r, out);
 }
 
-static void run_pools(twin *t, uint32_t group, uint32_t n_tokens, ranking *r)
+static void run_pools(twin *t, uint32_t group, ranking *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
         uint32_t page = r->number[i];
-        int full = page < n_tokens / t->setup.page_tokens;
-        if (full && page >= sink_pages(t) && t->pool[group][page] == TWIN_NO_POOL && !r->gone[i])
+        if (r->eligible[i] && t->pool[group][page] == TWIN_NO_POOL && !r->gone[i])
             enter(t, group, r, i);
     }
 }
@@ -269,7 +285,7 @@ void twin_choose(twin *t, uint32_t group, uint32_t n_tokens, ranking *r)
     if (twin_is(t, "scissorhands") && want > 0 && held - (limit - limit / 2) > want)
         want = held - (limit - limit / 2);
     if (pools && (want > 0 || (border && n_tokens > 0 && t->asked != n_tokens))) {
-        run_pools(t, group, n_tokens, r);
+        run_pools(t, group, r);
         evict_from_pools(t, group, r, want);
     } else {
         evict_lowest(r, want);

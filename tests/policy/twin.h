@@ -64,6 +64,9 @@ uint32_t twin_budget(const twin *t, uint32_t group);
 /* The table of a group as of n_tokens: who may go, what each page is worth. */
 void twin_rank(const twin *t, uint32_t group, uint32_t n_tokens, ranking *out);
 
+/* True if a reservation made now may evict: at a page border, or where a chunk went past a budget. */
+int twin_is_due(const twin *t);
+
 /* Sets r->gone to what a reservation made at n_tokens evicts. */
 void twin_choose(twin *t, uint32_t group, uint32_t n_tokens, ranking *r);
 
