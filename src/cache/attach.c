@@ -1,6 +1,6 @@
 /* attach.c: finding pages by content, and giving them to sequences. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/record.h"
 
 #include <string.h>
@@ -99,24 +99,23 @@ static void count_lookup(kvk_cache *c, const lookup *l, uint32_t head)
     n->prefix_page_hits += l->pages;
 }
 
-static int prepare_attach(kvk_cache *c, sequence *s, uint32_t pages)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (memory_grow(c->memory, &s->tables[g].pages, &s->tables[g].cap, pages, sizeof(uint32_t)) < 0)
-            return KVK_ENOMEM;
-    return 0;
-}
-
 /* Fills one table from its end, since nodes know their parents. */
-static void attach_group(kvk_cache *c, table *t, uint32_t group, const lookup *l)
+static void attach_group(kvk_cache *c, sequence *s, uint32_t group, const lookup *l)
 {
+    table *t = &s->tables[group];
     uint32_t node = l->node;
     t->first = sequence_needs_from(c, group, l->pages * page_tokens(c));
     t->n = l->pages - t->first;
     for (uint32_t i = t->n; i-- > 0; node = c->store.prefix.nodes[node].parent) {
         t->pages[i] = prefix_page(&c->store.prefix, node, group);
+        if (t->indexed)
+            t->index[i] = t->first + i;
         store_attach(&c->store, t->pages[i]);
+        if (c->near_stride)
+            near_attach(c, s, group, t->first + i, t->pages[i]);
     }
+    if (s->eviction)
+        eviction_begin_entries(s, group, 0);
 }
 
 /* ---- the head of one more page */
@@ -176,7 +175,9 @@ static void copy_head(kvk_cache *c, sequence *s, partial head)
             moves_push(c, (kvk_move){KVK_MOVE_ZERO, g, page, page, page_tokens(c)});
         moves_push(c, (kvk_move){KVK_MOVE_COPY, g, from, page, head.n_tokens});
         pool_set_filled(pool_of(c), page, head.n_tokens);
-        s->tables[g].pages[s->tables[g].n++] = page;
+        table_push(&s->tables[g], page);
+        if (s->eviction)
+            eviction_begin_entries(s, g, s->tables[g].n - 1);
     }
     memcpy(s->tail, prefix_row(&c->store.prefix, head.node), head.n_tokens * sizeof *s->tail);
     if (c->config.extra_keys)
@@ -206,7 +207,7 @@ static int prepare_head(kvk_cache *c)
 {
     if (!c->config.partial_reuse)
         return 0;
-    if (pool_prepare(pool_of(c), c->config.n_groups) < 0 || retain_prepare(c) < 0)
+    if (cache_prepare_pages(c, c->config.n_groups) < 0)
         return KVK_ENOMEM;
     return moves_prepare(c, 2 * c->config.n_groups);
 }
@@ -222,11 +223,11 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
     if (s->n_tokens > 0 || table_end(&s->tables[0]) > 0)
         return KVK_ESTATE;
     lookup l = look_up(c, prompt, &s->scope);
-    if (prepare_attach(c, s, l.pages + c->config.partial_reuse) < 0 || prepare_head(c) < 0)
+    if (sequence_prepare_tables(c, s, l.pages + c->config.partial_reuse) < 0 || prepare_head(c) < 0)
         return KVK_ENOMEM;
     partial head = best_partial(c, &l);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        attach_group(c, &s->tables[g], g, &l);
+        attach_group(c, s, g, &l);
     uint32_t copied = attach_head(c, s, head);
     pool_note_peak(pool_of(c));
     count_lookup(c, &l, copied);

@@ -1,6 +1,7 @@
 /* batch.c: batches in flight. A plan is checked and measured first, then written and opened by steps that cannot
  * fail. */
 #include "base/checked.h"
+#include "cache/eviction.h"
 #include "cache/plan.h"
 #include "cache/record.h"
 
@@ -12,13 +13,13 @@ void kvk_plan_init(kvk_plan *plan)
         *plan = (kvk_plan){.size = sizeof *plan, .form = KVK_PLAN_CSR, .index_bits = 32};
 }
 
-/* The lowest first entry of its tables: no group lists more pages than those from there on. */
-static uint32_t least_first(const kvk_cache *c, const sequence *s)
+/* The pages before `end` of the longest of its tables: no group lists more. */
+static uint32_t most_entries(const kvk_cache *c, const sequence *s, uint32_t end)
 {
-    uint32_t least = s->tables[0].first;
-    for (uint32_t g = 1; g < c->config.n_groups && least > 0; g++)
-        least = min_u32(least, s->tables[g].first);
-    return least;
+    uint32_t most = table_entries(&s->tables[0], end);
+    for (uint32_t g = 1; g < c->config.n_groups; g++)
+        most = max_u32(most, table_entries(&s->tables[g], end));
+    return most;
 }
 
 /* What one entry asks for; adds it to the plan's needs. */
@@ -31,9 +32,12 @@ static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
     if (s->plan_mark == c->plans)
         return KVK_EINVAL;
     s->plan_mark = c->plans;
-    uint64_t end = (uint64_t)s->n_tokens + e->n_query, pages = ceil_div(end, page_tokens(c)) - least_first(c, s);
+    uint64_t end = (uint64_t)s->n_tokens + e->n_query;
     if (end > sequence_room(c, s) || (e->n_query && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
+    uint32_t pages = most_entries(c, s, (uint32_t)ceil_div(end, page_tokens(c)));
+    if (eviction_of(s))
+        plan->needs |= s->eviction->needs & (KVK_NEED_MEAN | KVK_NEED_PEAK | KVK_NEED_NEAR);
     plan->n_slots += e->n_query;
     plan->n_pages = plan->form == KVK_PLAN_CSR ? plan->n_pages + pages : pages > plan->n_pages ? pages : plan->n_pages;
     return 0;
@@ -57,6 +61,7 @@ static int plan_fits(const kvk_plan *plan, uint32_t n)
 static int measure_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
     plan->n_pages = plan->n_slots = 0;
+    plan->needs = 0;
     c->plans++;
     for (uint32_t i = 0; i < n; i++) {
         int rc = measure_entry(c, &entries[i], plan);
@@ -88,10 +93,18 @@ static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, 
         sequence_set_length(c, s, s->n_tokens + entries[i].n_query);
         s->last_epoch = b->epoch;
         s->n_in_flight++;
-        b->entries[i] = (flight_entry){entries[i].seq, entries[i].n_query, s->n_tokens};
+        b->entries[i] = (flight_entry){entries[i].seq, entries[i].n_query, s->n_tokens, s->shape};
     }
     c->n_batches++;
     pool_of(c)->oldest_open = oldest_open(c);
+}
+
+static int has_policy(const kvk_cache *c, const kvk_batch_entry *entries, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (eviction_of(&c->sequences[(uint32_t)entries[i].seq]))
+            return 1;
+    return 0;
 }
 
 static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
@@ -102,7 +115,12 @@ static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, 
     flight *b = prepare_batch(c, n);
     if (!b)
         return KVK_ENOMEM;
+    b->observed = has_policy(c, entries, n);
+    if (b->observed && observe_prepare_plan(c, b, entries, n) < 0)
+        return KVK_ENOMEM;
     plan_write(c, entries, n, plan);
+    if (b->observed)
+        observe_plan(c, b, entries, n);
     open_batch(c, b, entries, n);
     return 0;
 }
@@ -189,8 +207,12 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
         return KVK_EINVAL;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = check_result(c, b, accepted);
+    if (rc == 0 && result && result->masses && b->observed)
+        rc = observe_check(c, b, result);
     if (rc < 0)
         return rc;
+    if (result && result->masses && b->observed)
+        observe(c, b, result);
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
         if (cut)
@@ -208,6 +230,6 @@ int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *res
         return cache_refuses(cache);
     int rc = batch_end(cache, batch, result);
     if (cache->recorder)
-        record_end(cache, batch, result, rc);
+        record_end(cache, batch, result, NULL, rc);
     return rc;
 }

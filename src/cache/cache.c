@@ -1,7 +1,6 @@
 /* cache.c: opening and closing a cache, its configuration and statistics. */
-#include "cache/cache.h"
-
 #include "base/checked.h"
+#include "cache/eviction.h"
 #include "cache/record.h"
 
 #include <string.h>
@@ -31,6 +30,18 @@ void kvk_config_init(kvk_config *config)
         *config = (kvk_config){.size = sizeof *config, .page_tokens = 16, .n_groups = 1, .content = KVK_CONTENT_TOKENS};
 }
 
+#define MAX_NEAR 4096u /* near peaks of a page in a group */
+
+static int groups_are_valid(const kvk_config *config)
+{
+    for (uint32_t g = 0; config->groups && g < config->n_groups; g++) {
+        uint32_t layers = config->groups[g].near_layers, heads = config->groups[g].near_heads;
+        if (!layers != !heads || layers * heads > MAX_NEAR)
+            return 0;
+    }
+    return 1;
+}
+
 static int config_is_valid(const kvk_config *g)
 {
     return g->page_tokens >= 1 && g->page_tokens <= KVK_MAX_PAGE_TOKENS && g->n_pages >= 1 &&
@@ -38,7 +49,7 @@ static int config_is_valid(const kvk_config *g)
            g->watermark <= g->n_pages && g->reclaim <= KVK_RECLAIM_S3FIFO && g->host_pages <= KVK_MAX_PAGES &&
            g->content <= KVK_CONTENT_KEYS && g->zero_fill <= 1 && g->reserved == 0 && g->partial_reuse <= 1 &&
            g->extra_keys <= 1 && (g->content == KVK_CONTENT_TOKENS || !(g->partial_reuse || g->extra_keys)) &&
-           (!g->allocator || (g->allocator->alloc && g->allocator->free));
+           (!g->allocator || (g->allocator->alloc && g->allocator->free)) && groups_are_valid(g);
 }
 
 /* The caller's configuration, fields it does not know at their defaults. */
@@ -60,11 +71,15 @@ static int open_parts(kvk_cache *c)
     c->host = (host_pool){.memory = c->memory, .n_pages = c->config.host_pages};
     c->replaced = memory_take(c->memory, c->config.n_groups * sizeof *c->replaced);
     c->windows = memory_take(c->memory, c->config.n_groups * sizeof *c->windows);
+    c->groups = memory_take(c->memory, c->config.n_groups * sizeof *c->groups);
     c->row = memory_take(c->memory, content_row_bytes(&c->config) + 1u);
-    if (!c->replaced || !c->windows || !c->row)
+    if (!c->replaced || !c->windows || !c->groups || !c->row)
         return KVK_ENOMEM;
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        c->windows[g] = c->config.groups ? c->config.groups[g].window : 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        c->groups[g] = c->config.groups ? c->config.groups[g] : (kvk_group){0};
+        c->windows[g] = c->groups[g].window;
+        c->near_stride = max_u32(c->near_stride, near_channels(c, g));
+    }
     if (c->config.content == KVK_CONTENT_NONE)
         return 0;
     return prefix_open(
@@ -113,8 +128,12 @@ static void close_sequences(kvk_cache *c)
 {
     for (uint32_t i = 0; i < c->n_slots; i++) {
         sequence *s = &c->sequences[i];
-        for (uint32_t g = 0; s->tables && g < c->config.n_groups; g++) /* a slot that was never furnished has none */
+        if (s->eviction)
+            eviction_close(c, s);
+        for (uint32_t g = 0; s->tables && g < c->config.n_groups; g++) { /* a slot that was never furnished has none */
             memory_give(c->memory, s->tables[g].pages, s->tables[g].cap * sizeof(uint32_t));
+            memory_give(c->memory, s->tables[g].index, s->tables[g].index_cap * sizeof(uint32_t));
+        }
         memory_give(c->memory, s->tables, c->config.n_groups * sizeof *s->tables);
         if (s->retentions)
             memory_give(c->memory, s->retentions, KVK_MAX_RETENTIONS * sizeof *s->retentions);
@@ -126,9 +145,28 @@ static void close_sequences(kvk_cache *c)
 
 static void close_batches(kvk_cache *c)
 {
-    for (uint32_t i = 0; i < c->batches_made; i++)
-        memory_give(c->memory, c->batches[i].entries, c->batches[i].cap * sizeof *c->batches[i].entries);
+    for (uint32_t i = 0; i < c->batches_made; i++) {
+        const flight *b = &c->batches[i];
+        memory_give(c->memory, b->entries, b->cap * sizeof *b->entries);
+        memory_give(c->memory, b->listings, b->listings_cap * sizeof *b->listings);
+        memory_give(c->memory, b->index, b->index_cap * sizeof *b->index);
+    }
     memory_give(c->memory, c->batches, c->batches_cap * sizeof *c->batches);
+}
+
+static void close_scratch(kvk_cache *c)
+{
+    const evict_scratch *e = &c->evict;
+    memory_give(c->memory, e->counts, e->counts_cap * sizeof *e->counts);
+    memory_give(c->memory, e->places, e->places_cap * sizeof *e->places);
+    memory_give(c->memory, e->victims, e->victims_cap * sizeof *e->victims);
+    memory_give(c->memory, e->score, e->score_cap * sizeof *e->score);
+    memory_give(c->memory, e->tier, e->tier_cap * sizeof *e->tier);
+    memory_give(c->memory, e->eligible, e->eligible_cap * sizeof *e->eligible);
+    memory_give(c->memory, e->order, e->order_cap * sizeof *e->order);
+    memory_give(c->memory, e->lanes, e->lanes_cap * sizeof *e->lanes);
+    memory_give(c->memory, e->row, e->row_cap * sizeof *e->row);
+    memory_give(c->memory, e->candidates, e->candidates_cap * sizeof *e->candidates);
 }
 
 void cache_close_parts(kvk_cache *c)
@@ -141,6 +179,10 @@ void cache_close_parts(kvk_cache *c)
     memory_give(c->memory, c->replaced, c->config.n_groups * sizeof *c->replaced);
     memory_give(c->memory, c->row, content_row_bytes(&c->config) + 1u);
     memory_give(c->memory, c->windows, c->config.n_groups * sizeof *c->windows);
+    memory_give(c->memory, c->groups, c->config.n_groups * sizeof *c->groups);
+    memory_give(c->memory, c->page_near, (size_t)c->page_near_cap * c->near_stride * sizeof *c->page_near);
+    memory_give(c->memory, c->near_sealed, c->near_sealed_cap * sizeof *c->near_sealed);
+    close_scratch(c);
     memory_give(c->memory, c->seen, c->seen_cap * sizeof *c->seen);
     prefix_close(&c->store.prefix);
     pool_close(&c->store.pool);
@@ -188,6 +230,8 @@ static kvk_stats stats_of(const kvk_cache *c)
                        .preemptions = n->preemptions,
                        .swapped_out_pages = n->swapped_out_pages,
                        .swapped_in_pages = n->swapped_in_pages,
+                       .pages_evicted = n->pages_evicted,
+                       .tokens_evicted = n->tokens_evicted,
                        .cow_copies = n->cow_copies,
                        .prefix_queries = n->prefix_queries,
                        .partial_hits = n->partial_hits,

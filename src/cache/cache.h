@@ -12,6 +12,8 @@
 #define CHAIN_ROOT NODE_NONE          /* no full page yet */
 #define CHAIN_BROKEN (NODE_NONE - 1u) /* a full page without known content: nothing after it can be found */
 
+typedef struct eviction eviction; /* cache/eviction.h */
+
 typedef struct sequence {
     uint32_t generation; /* of the slot; part of the handle */
     uint32_t is_open;
@@ -29,6 +31,9 @@ typedef struct sequence {
     uint64_t plan_mark;        /* the last look over sequences that met it */
     kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
     uint32_t n_retentions;
+    uint32_t first_taint; /* tokens from here on were computed after a loss; UINT32_MAX: none were */
+    uint32_t shape;       /* times that pages in the middle of its tables went */
+    eviction *eviction;   /* taken with the first policy set or page evicted */
     uint32_t *tail; /* the row of the last page as far as it is named: [page_tokens] tokens and what extra keys make */
     table *tables;  /* [n_groups] */
 } sequence;
@@ -37,13 +42,24 @@ typedef struct sequence {
 typedef struct flight_entry {
     kvk_seq seq;
     uint32_t n_query;
-    uint32_t end; /* its n_tokens when planned, queries included */
+    uint32_t end;   /* its n_tokens when planned, queries included */
+    uint32_t shape; /* of its sequence when planned */
 } flight_entry;
+
+/* What a plan lists for an entry in a group. */
+typedef struct listing {
+    uint32_t first, n; /* pages from this number on */
+    uint32_t at;       /* where their numbers begin in flight.index; UINT32_MAX: none is missing */
+} listing;
 
 typedef struct flight {
     uint64_t epoch;
     flight_entry *entries;
     uint32_t n, cap;
+    int observed;      /* a sequence of it has a policy; else nothing is listed here */
+    listing *listings; /* [n][n_groups] */
+    uint32_t *index;   /* numbers of pages, for tables that lack some */
+    uint32_t listings_cap, index_cap;
 } flight;
 
 /* A queue that moves to the front of its memory when it is empty. */
@@ -54,8 +70,31 @@ typedef struct move_queue {
 
 typedef struct recorder recorder;
 
+/* A page that pressure may take. */
+typedef struct candidate {
+    const sequence *seq;
+    float price;
+    uint32_t tier, group, number;
+} candidate;
+
+/* Room for decisions about one sequence, or about all. */
+typedef struct evict_scratch {
+    uint32_t *counts;           /* [n_groups] victims in each */
+    uint32_t *victims;          /* entries to go, group after group */
+    float *score;               /* of one table */
+    uint8_t *tier, *eligible;
+    uint32_t *order;
+    float *lanes;               /* a copy of a sequence's numbers, for policies that change them when they choose */
+    float *row;                 /* masses in a table's order */
+    candidate *candidates;      /* a heap, the dearest on top */
+    uint32_t counts_cap, places_cap, victims_cap, score_cap, tier_cap, eligible_cap, order_cap, lanes_cap, row_cap, candidates_cap;
+    uint32_t n_candidates;
+    uint64_t *places; /* [2][n_groups] how far a batch's masses are read */
+} evict_scratch;
+
 typedef struct counters {
     uint64_t preemptions, swapped_out_pages, swapped_in_pages, partial_hits;
+    uint64_t pages_evicted, tokens_evicted;
     uint64_t pages_taken, cow_copies, prefix_queries, prefix_hits, prefix_page_queries, prefix_page_hits;
     uint32_t sequences, peak_sequences;
 } counters;
@@ -80,6 +119,12 @@ struct kvk_cache {
     uint32_t *replaced; /* [n_groups] scratch of kvk_reserve */
     uint32_t *seen;     /* [seen_cap] scratch of kvk_audit */
     uint32_t seen_cap;
+    evict_scratch evict;
+    kvk_group *groups;    /* [n_groups] as configured */
+    float *page_near;     /* [page_near_cap][near_stride] near peaks of pages that can be found */
+    uint8_t *near_sealed; /* [near_sealed_cap] 1: they are complete */
+    uint32_t near_stride; /* most near peaks of a page, any group; 0: none are kept */
+    uint32_t page_near_cap, near_sealed_cap;
     counters counters;
     int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */
     int retaining;  /* a retention was set: levels and deadlines cover all pages */
@@ -157,8 +202,14 @@ kvk_seq sequence_handle(const kvk_cache *c, const sequence *s);
 /* The caller's parameters, defaults where it gives none. KVK_EINVAL. */
 int sequence_params(const kvk_seq_params *from, kvk_seq_params *to);
 
-/* Drops the reference of entry i, which stays in the table. Returns 1 if nobody refers to the page any more. */
-int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i);
+/* Drops the reference to its page with number i, whose entry stays. Returns 1 if nobody refers to it any more. */
+int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
+
+/* Room for n entries in each table, and for what is kept of them. KVK_ENOMEM. */
+int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n);
+
+/* True if a table lacks a page between its first and its end. */
+int sequence_has_lost(const kvk_cache *c, const sequence *s);
 
 /* Gives the host pages of a swapped sequence back. */
 void sequence_drop_host(kvk_cache *c, sequence *s);
@@ -210,6 +261,17 @@ uint64_t sequence_room(const kvk_cache *c, const sequence *s);
 /* Makes room for the levels and deadlines of all pages, if any sequence has retentions. KVK_ENOMEM. */
 int retain_prepare(kvk_cache *c);
 
+/* Makes sure that `n` pages can be taken, and whatever is kept by page has room for them. KVK_ENOMEM. */
+int cache_prepare_pages(kvk_cache *c, uint32_t n);
+
+/* ---- near peaks (near.c) */
+
+/* Room for the near peaks of all pages. KVK_ENOMEM. */
+int near_prepare_pages(kvk_cache *c);
+
+/* What is known of a page goes with its content to another. */
+void near_move(kvk_cache *c, uint32_t old, uint32_t page);
+
 /* Gives page i of a sequence that releases it the priority of the range that holds its first token, if one does. */
 void retain_page(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 
@@ -220,6 +282,9 @@ void events_cleared(kvk_cache *c);
 
 /* Tells what a loaded state holds. */
 void events_reloaded(kvk_cache *c);
+
+/* Tells that a sequence lost a page. */
+void events_evicted(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page);
 
 /* Turns events off around what is told as a whole, and on again. */
 void events_listen(kvk_cache *c, int on);

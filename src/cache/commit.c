@@ -1,9 +1,20 @@
 /* commit.c: naming tokens, which makes full pages findable; and taking tokens back. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/record.h"
 
 #include <string.h>
+
+/* True if page number `i` may be found: it was computed before any loss, and is held. */
+static int may_publish(const kvk_cache *c, const sequence *s, uint32_t i)
+{
+    if (s->first_taint == UINT32_MAX)
+        return 1;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (!table_holds(&s->tables[g], i))
+            return 0;
+    return ((uint64_t)i + 1) * page_tokens(c) <= s->first_taint;
+}
 
 /* True if some group's page is found by another content than `node`: a fork named the shared page differently. */
 static int is_contradicted(const kvk_cache *c, const sequence *s, uint32_t i, uint32_t node)
@@ -21,7 +32,7 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
 {
     content known = {s->chain, &s->scope, row};
     uint32_t node = prefix_find(&c->store.prefix, &known);
-    if (is_contradicted(c, s, i, node)) {
+    if (!may_publish(c, s, i) || is_contradicted(c, s, i, node)) {
         sequence_follow(c, s, CHAIN_BROKEN);
         return;
     }
@@ -29,8 +40,11 @@ static void publish(kvk_cache *c, sequence *s, uint32_t i, const void *row)
         node = prefix_add(&c->store.prefix, &known);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         uint32_t page = *table_at(&s->tables[g], i);
-        if (c->store.pool.pages[page].content == CONTENT_NONE)
-            store_publish(&c->store, page, g, node);
+        if (c->store.pool.pages[page].content != CONTENT_NONE)
+            continue;
+        store_publish(&c->store, page, g, node);
+        if (c->near_stride)
+            near_publish(c, s, g, i, page);
     }
     sequence_follow(c, s, node);
 }
@@ -155,6 +169,12 @@ static void unname(kvk_cache *c, sequence *s, uint32_t n_committed)
         memcpy(s->tail, row, content_row_bytes(&c->config));
 }
 
+/* True if the page that the text would end in was evicted. */
+static int lacks_tail(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens)
+{
+    return n_tokens % page_tokens(c) && !table_holds(&s->tables[group], n_tokens / page_tokens(c));
+}
+
 static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
 {
     sequence *s;
@@ -164,7 +184,7 @@ static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
     if (n_tokens > s->n_tokens)
         return KVK_EINVAL;
     for (uint32_t g = 0; g < c->config.n_groups && n_tokens > 0; g++)
-        if (sequence_needs_from(c, g, n_tokens) < s->tables[g].first)
+        if (sequence_needs_from(c, g, n_tokens) < s->tables[g].first || lacks_tail(c, s, g, n_tokens))
             return KVK_ESTATE;
     if (n_tokens < s->n_tokens)
         s->cut_epoch = s->last_epoch;

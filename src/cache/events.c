@@ -1,5 +1,5 @@
 /* events.c: tells a caller what became findable and what is no more. */
-#include "cache/cache.h"
+#include "cache/eviction.h"
 
 static void tell(kvk_cache *c, const kvk_event *event)
 {
@@ -31,6 +31,21 @@ static void content_changed(void *ctx, uint32_t node, uint32_t group, uint32_t p
     else
         event.page_key = prefix_row(x, node);
     tell(c, &event);
+}
+
+void events_evicted(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
+{
+    kvk_event event = {.size = sizeof event,
+                       .kind = KVK_EVENT_EVICTED,
+                       .salt = s->scope.salt,
+                       .adapter = s->scope.adapter,
+                       .page_tokens = page_tokens(c),
+                       .group = group,
+                       .page = page,
+                       .position = number * page_tokens(c),
+                       .seq = sequence_handle(c, s)};
+    if (c->on_event)
+        tell(c, &event);
 }
 
 void events_cleared(kvk_cache *c)

@@ -26,10 +26,10 @@ static void put_pages(const kvk_plan *plan, uint64_t at, const uint32_t *pages, 
             ((int64_t *)plan->pages)[at + i] = pages[i];
 }
 
-static void put_positions(const kvk_plan *plan, uint64_t at, uint64_t n, uint64_t first, uint32_t page_tokens)
+static void put_positions(const kvk_cache *c, const kvk_plan *plan, uint64_t at, const table *t, uint32_t n)
 {
-    for (uint64_t i = 0; plan->positions && i < n; i++)
-        put(plan, plan->positions, at + i, (first + i) * page_tokens);
+    for (uint32_t k = 0; plan->positions && k < n; k++)
+        put(plan, plan->positions, at + k, (uint64_t)table_number(t, k) * page_tokens(c));
 }
 
 /* The rest of a padded row, from `used` on. */
@@ -60,11 +60,11 @@ static void write_entry(const kvk_cache *c, const kvk_batch_entry *e, const kvk_
 {
     const sequence *s = &c->sequences[(uint32_t)e->seq]; /* checked before */
     const table *t = &s->tables[at->group];
-    uint32_t end = s->n_tokens + e->n_query, pages = (uint32_t)ceil_div(end, page_tokens(c)) - t->first;
+    uint32_t end = s->n_tokens + e->n_query, pages = table_entries(t, (uint32_t)ceil_div(end, page_tokens(c)));
     uint64_t row = (uint64_t)at->group * plan->entries_cap + at->entry;
     uint64_t first = plan->form == KVK_PLAN_CSR ? at->group * plan->pages_cap + at->page : row * plan->pages_cap;
     put_pages(plan, first, t->pages, pages);
-    put_positions(plan, first, pages, t->first, page_tokens(c));
+    put_positions(c, plan, first, t, pages);
     if (plan->form == KVK_PLAN_PADDED)
         put_padding(plan, first, pages);
     put_slots(c, plan, t, at->group * plan->slots_cap + at->slot, s->n_tokens, e->n_query);

@@ -1,5 +1,6 @@
 /* preempt.c: taking all pages of a sequence, and bringing a swapped one back. */
 #include "base/checked.h"
+#include "cache/eviction.h"
 #include "cache/record.h"
 #include "cache/reserve.h"
 
@@ -23,17 +24,20 @@ static int recompute(kvk_cache *c, sequence *s)
     sequence_follow(c, s, CHAIN_ROOT);
     s->cut_epoch = s->last_epoch;
     s->n_tokens = s->n_committed = 0;
+    s->first_taint = UINT32_MAX;
+    if (s->eviction)
+        near_cut(c, s, 0);
     return gone;
 }
 
 /* ---- by swap */
 
-/* Moves entry i of a group to the host pool. Returns 1 if nobody refers to the page any more. */
+/* Moves page number i of a group to the host pool. Returns 1 if nobody refers to the page any more. */
 static int swap_out_page(kvk_cache *c, sequence *s, uint32_t group, uint32_t i)
 {
     uint32_t *entry = table_at(&s->tables[group], i), host = host_pool_take(&c->host);
     moves_push(c, (kvk_move){KVK_MOVE_SWAP_OUT, group, *entry, host, page_tokens(c)});
-    int gone = sequence_let_go(c, s, group, i);
+    int gone = sequence_let_go(c, s, i, *entry);
     *entry = host;
     return gone;
 }
@@ -42,7 +46,7 @@ static int swap_out(kvk_cache *c, sequence *s)
 {
     uint32_t keep = (uint32_t)ceil_div(s->n_tokens, page_tokens(c)), n = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        n += keep - s->tables[g].first; /* what is reserved ahead is not moved */
+        n += table_entries(&s->tables[g], keep); /* what is reserved ahead is not moved */
     if (s->n_in_flight)
         return KVK_EBUSY;
     if (n > host_pool_free(&c->host))
@@ -81,11 +85,11 @@ int kvk_preempt(kvk_cache *cache, kvk_seq seq, kvk_preempt_how how)
     return rc;
 }
 
-static void swap_in_page(kvk_cache *c, sequence *s, uint32_t group, uint32_t i)
+static void swap_in_page(kvk_cache *c, sequence *s, uint32_t group, uint32_t k)
 {
-    uint32_t *entry = table_at(&s->tables[group], i), host = *entry;
+    uint32_t *entry = &s->tables[group].pages[k], host = *entry;
     *entry = store_take(&c->store);
-    pool_set_filled(pool_of(c), *entry, sequence_tokens_in(c, s->n_tokens, i));
+    pool_set_filled(pool_of(c), *entry, sequence_tokens_in(c, s->n_tokens, table_number(&s->tables[group], k)));
     moves_push(c, (kvk_move){KVK_MOVE_SWAP_IN, group, host, *entry, page_tokens(c)});
     host_pool_give(&c->host, host);
 }
@@ -97,14 +101,17 @@ static void publish_again(kvk_cache *c, sequence *s)
     for (uint32_t i = s->n_committed / page_tokens(c); node != CHAIN_ROOT; node = c->store.prefix.nodes[node].parent) {
         i--;
         for (uint32_t g = 0; g < c->config.n_groups; g++)
-            if (table_holds(&s->tables[g], i))
+            if (table_holds(&s->tables[g], i)) {
                 store_publish(&c->store, *table_at(&s->tables[g], i), g, node);
+                if (c->near_stride)
+                    near_publish(c, s, g, i, *table_at(&s->tables[g], i));
+            }
     }
 }
 
 static int prepare_swap_in(kvk_cache *c, uint32_t n)
 {
-    if (pool_prepare(pool_of(c), n) < 0 || retain_prepare(c) < 0 || moves_prepare(c, n) < 0)
+    if (cache_prepare_pages(c, n) < 0 || moves_prepare(c, n) < 0)
         return KVK_ENOMEM;
     return c->config.content == KVK_CONTENT_NONE ? 0 : prefix_prepare(&c->store.prefix, 0, c->store.pool.cap);
 }
@@ -118,13 +125,19 @@ static int swap_in(kvk_cache *c, kvk_seq seq, kvk_effort effort)
         return KVK_ESTATE;
     growth g = {.need = pages_held(c, s)};
     int can = reserve_judge(c, &g, effort);
-    if (can != KVK_OK)
+    uint64_t missing = reserve_missing(c, &g, can, effort);
+    if (can != KVK_OK && !missing)
         return can == KVK_LATER ? KVK_ENOPAGE : KVK_ENEVER;
-    if (prepare_swap_in(c, (uint32_t)g.need) < 0)
-        return KVK_ENOMEM;
+    int rc = missing ? pressure_plan(c, s, (uint32_t)missing) : 0;
+    if (rc == 0)
+        rc = prepare_swap_in(c, (uint32_t)g.need);
+    if (rc < 0)
+        return rc;
+    if (missing)
+        pressure_apply(c);
     for (uint32_t i = 0; i < c->config.n_groups; i++)
-        for (uint32_t e = s->tables[i].first; e < table_end(&s->tables[i]); e++)
-            swap_in_page(c, s, i, e);
+        for (uint32_t k = 0; k < s->tables[i].n; k++)
+            swap_in_page(c, s, i, k);
     s->swapped = 0;
     publish_again(c, s);
     c->counters.swapped_in_pages += g.need;

@@ -281,20 +281,6 @@ void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int r
     line_finish(c, rc);
 }
 
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, int rc)
-{
-    recorder *r = c->recorder;
-    if (!line_begin(c, "end", rc))
-        return;
-    line_field(r, "batch", known_id(batch));
-    if (result && result->accepted) {
-        line_text(r, ",\"accepted\":[");
-        line_list(r, result->accepted, result->n);
-        line_text(r, "]");
-    }
-    line_finish(c, rc);
-}
-
 void record_moves(kvk_cache *c, uint32_t cap, int rc)
 {
     if (!line_begin(c, "moves", rc))

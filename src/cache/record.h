@@ -7,6 +7,8 @@
 
 #include "cache/cache.h"
 
+#include <kvkeep/eviction.h>
+
 /* What kvk_reserve was asked, and how long the tables were before. */
 typedef struct reservation {
     kvk_seq seq;
@@ -14,6 +16,12 @@ typedef struct reservation {
     kvk_effort effort;
     uint32_t had;
 } reservation;
+
+/* How many floats of a group a batch has read, as kvk_masses says. */
+typedef struct observed_places {
+    uint64_t mean; /* in `mean`, and in `peak` */
+    uint64_t near;
+} observed_places;
 
 void record_open(kvk_cache *c, kvk_seq seq, const kvk_seq_params *params);
 void record_close(kvk_cache *c, kvk_seq seq, int rc);
@@ -24,7 +32,13 @@ void record_reserve(kvk_cache *c, const reservation *r, int rc);
 void record_commit(kvk_cache *c, kvk_seq seq, const kvk_text *text, int rc);
 void record_truncate(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int rc);
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, int rc);
+
+/* `places` [n_groups]: what was there to be read of result->masses; NULL: nothing, as when the call has failed. */
+void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc);
+
+/* `eviction` NULL: no policy. */
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *eviction, int rc);
+void record_evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n, int rc);
 void record_pin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_unpin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_retain(kvk_cache *c, kvk_seq seq, const kvk_retention *ranges, uint32_t n, int rc);

@@ -1,5 +1,7 @@
 #include "cache/record_line.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ITEM_BYTES 96u /* no single piece of a line is longer */
@@ -52,6 +54,82 @@ void line_key(recorder *r, kvk_key key)
         line_text(r, "0"); /* the low half keeps its leading zeros */
     line_number(r, key.lo, 16);
     line_text(r, "\"");
+}
+
+static double power_of_ten(unsigned n)
+{
+    double power = 1, square = 10;
+    for (; n > 0; n >>= 1, square *= square)
+        if (n & 1)
+            power *= square;
+    return power;
+}
+
+static double scale(double value, int exponent)
+{
+    return exponent < 0 ? value / power_of_ten((unsigned)-exponent) : value * power_of_ten((unsigned)exponent);
+}
+
+/* The power of ten of a value's leading digit, from its power of two: 1233 / 4096 is log10(2) to five digits, and no
+ * power of two that a float has comes that close to a power of ten. */
+static int leading_power(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int two = (int)(bits >> 52) - 1023, ten = ((two + 4096) * 1233 >> 12) - 1233;
+    return scale(1, ten + 1) <= value ? ten + 1 : ten;
+}
+
+/* A decimal number: digits * 10^-places. */
+typedef struct decimal {
+    uint64_t digits;
+    int places;
+} decimal;
+
+/* Nine digits tell any two floats apart (IEEE 754), with a margin in the ninth that is far above what a double rounds
+ * away here. Fewer are taken where a power of ten and the digits are exact doubles, since a reader then computes the
+ * very quotient that is compared. */
+static decimal shortest(double value)
+{
+    decimal d;
+    int first = leading_power(value), n = 6;
+    do {
+        d.places = n - 1 - first;
+        d.digits = (uint64_t)(scale(value, d.places) + 0.5);
+    } while (++n <= 9 && (abs(d.places) > 22 || (float)scale((double)d.digits, -d.places) != (float)value));
+    for (; d.digits % 10 == 0; d.digits /= 10)
+        d.places--;
+    return d;
+}
+
+/* As 12.5, 0.001 or 1e-7. */
+static void put_decimal(recorder *r, decimal d)
+{
+    uint64_t unit = 1;
+    for (int i = 0; i < d.places && d.places <= 9; i++)
+        unit *= 10;
+    if (d.places < 0 || d.places > 9) {
+        line_number(r, d.digits, 10);
+        line_text(r, "e");
+        line_signed(r, -d.places);
+        return;
+    }
+    line_number(r, d.digits / unit, 10);
+    for (line_text(r, d.places ? "." : ""); unit > 1; unit /= 10)
+        line_number(r, d.digits % unit / (unit / 10), 10);
+}
+
+void line_float(recorder *r, float value)
+{
+    if (isnan(value) || isinf(value)) {
+        line_text(r, isnan(value) ? "\"nan\"" : value > 0 ? "\"inf\"" : "\"-inf\"");
+        return;
+    }
+    line_text(r, signbit(value) ? "-" : "");
+    if (value == 0) /* -0 would be read as an integer */
+        line_text(r, signbit(value) ? "0.0" : "0");
+    else
+        put_decimal(r, shortest(fabs((double)value)));
 }
 
 void line_name(recorder *r, const char *name)

@@ -23,6 +23,9 @@ void line_text(recorder *r, const char *text);
 void line_number(recorder *r, uint64_t value, unsigned base);
 void line_signed(recorder *r, int64_t value);
 void line_key(recorder *r, kvk_key key);
+
+/* With as many digits as it takes to read the same float back; "nan", "inf" or "-inf" where JSON has no number. */
+void line_float(recorder *r, float value);
 void line_list(recorder *r, const uint32_t *values, uint32_t n);
 
 /* `,"name":`, and with a number, a word, or a number of 64 bits: one that may not fit JSON's integers stands as

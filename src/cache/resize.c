@@ -50,6 +50,8 @@ static void move_entry(kvk_cache *c, const sequence *s, uint32_t g, uint32_t *en
         moves_push(c, (kvk_move){KVK_MOVE_COPY, g, old, page, page_tokens(c)});
         store_replace(&c->store, old, page);
         move_deadline(c, old, page);
+        if (c->near_stride)
+            near_move(c, old, page);
         c->seen[old] = page + 1;
     }
     *entry = c->seen[old] - 1;
@@ -67,7 +69,7 @@ static int prepare_moving(kvk_cache *c, uint32_t limit)
 {
     uint32_t n = used_from(c, limit), n_pages = max_u32(c->store.pool.unseen, 1);
     if (memory_grow(c->memory, &c->seen, &c->seen_cap, n_pages, sizeof *c->seen) < 0 || moves_prepare(c, n) < 0 ||
-        pool_prepare(pool_of(c), n) < 0 || retain_prepare(c) < 0)
+        cache_prepare_pages(c, n) < 0)
         return KVK_ENOMEM;
     if (c->config.content == KVK_CONTENT_NONE)
         return 0;

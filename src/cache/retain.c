@@ -32,16 +32,16 @@ static int change_pins(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int pins)
         return KVK_EINVAL;
     uint32_t full = n_tokens / page_tokens(c), n = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = s->tables[g].first; i < full; i++) {
-            rc = may_change_pins(c, *table_at(&s->tables[g], i), pins);
+        for (uint32_t k = 0; k < table_below(&s->tables[g], full); k++) {
+            rc = may_change_pins(c, s->tables[g].pages[k], pins);
             if (rc < 0)
                 return rc;
         }
     if (pool_prepare_pins(pool_of(c)) < 0)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = s->tables[g].first; i < full; i++, n++)
-            add_pins(c, *table_at(&s->tables[g], i), pins);
+        for (uint32_t k = 0; k < table_below(&s->tables[g], full); k++, n++)
+            add_pins(c, s->tables[g].pages[k], pins);
     return (int)n;
 }
 
@@ -72,6 +72,13 @@ int retain_prepare(kvk_cache *c)
     if (!c->retaining)
         return 0;
     return pool_prepare_levels(pool_of(c)) < 0 ? KVK_ENOMEM : heap_prepare(&c->deadlines, c->store.pool.cap);
+}
+
+int cache_prepare_pages(kvk_cache *c, uint32_t n)
+{
+    if (pool_prepare(pool_of(c), n) < 0 || retain_prepare(c) < 0)
+        return KVK_ENOMEM;
+    return c->near_stride ? near_prepare_pages(c) : 0;
 }
 
 static const kvk_retention *range_of(const sequence *s, uint64_t token)

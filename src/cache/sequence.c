@@ -1,6 +1,6 @@
 /* sequence.c: handles, and the life of a sequence: open, fork, close. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/record.h"
 
 #include <string.h>
@@ -38,12 +38,25 @@ int sequence_is_writable(const kvk_cache *c, const sequence *s)
     return 1;
 }
 
-int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t group, uint32_t i)
+int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page)
 {
-    uint32_t page = *table_at(&s->tables[group], i);
     if (s->n_retentions)
         retain_page(c, s, i, page);
     return pool_unref(pool_of(c), page, s->last_epoch);
+}
+
+/* Takes number i, the last one, off a table, whether it is held or missing. Returns 1 if nobody refers to its page any
+ * more. */
+static int release_last(kvk_cache *c, sequence *s, uint32_t group, uint32_t i)
+{
+    table *t = &s->tables[group];
+    if (i < t->first)
+        return 0;
+    if (t->lost && (t->n == 0 || t->index[t->n - 1] < i)) {
+        t->lost--;
+        return 0;
+    }
+    return sequence_let_go(c, s, i, t->pages[--t->n]);
 }
 
 int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
@@ -51,14 +64,27 @@ int sequence_release(kvk_cache *c, sequence *s, uint32_t keep)
     int gone = 0;
     for (uint32_t i = table_end(&s->tables[0]); i-- > keep;)
         for (uint32_t g = 0; g < c->config.n_groups; g++)
-            if (table_holds(&s->tables[g], i))
-                gone += sequence_let_go(c, s, g, i);
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        table *t = &s->tables[g];
-        t->n = keep > t->first ? min_u32(t->n, keep - t->first) : 0;
-        t->first = min_u32(t->first, keep);
-    }
+            gone += release_last(c, s, g, i);
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (s->tables[g].first > keep)
+            table_clear(&s->tables[g], keep);
     return gone;
+}
+
+int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (table_prepare(c->memory, &s->tables[g], n) < 0)
+            return KVK_ENOMEM;
+    return s->eviction ? eviction_prepare(c, s, n) : 0;
+}
+
+int sequence_has_lost(const kvk_cache *c, const sequence *s)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (s->tables[g].lost)
+            return 1;
+    return 0;
 }
 
 void sequence_drop_host(kvk_cache *c, sequence *s)
@@ -67,7 +93,7 @@ void sequence_drop_host(kvk_cache *c, sequence *s)
         table *t = &s->tables[g];
         for (uint32_t i = t->n; i-- > 0;)
             host_pool_give(&c->host, t->pages[i]);
-        *t = (table){.pages = t->pages, .cap = t->cap};
+        table_clear(t, 0);
     }
     s->swapped = 0;
 }
@@ -78,18 +104,30 @@ uint32_t sequence_needs_from(const kvk_cache *c, uint32_t group, uint32_t n_toke
     return window == 0 || n_tokens < window ? 0 : (n_tokens - window + 1) / page_tokens(c);
 }
 
+/* The first entries of a table go, those below number `from`. */
+static void slide_table(kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
+{
+    table *t = &s->tables[group];
+    uint32_t gone = table_find(t, from), passed = from - t->first;
+    for (uint32_t k = 0; k < gone; k++)
+        sequence_let_go(c, s, table_number(t, k), t->pages[k]);
+    t->lost -= passed - gone;
+    t->first = from;
+    t->n -= gone;
+    memmove(t->pages, t->pages + gone, t->n * sizeof *t->pages);
+    if (t->indexed)
+        memmove(t->index, t->index + gone, t->n * sizeof *t->index);
+    if (s->eviction)
+        eviction_slide(s, group, gone);
+    s->shape++;
+}
+
 void sequence_slide(kvk_cache *c, sequence *s)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        table *t = &s->tables[g];
-        uint32_t from = sequence_needs_from(c, g, s->n_committed), gone = from > t->first ? from - t->first : 0;
-        for (uint32_t i = t->first; i < t->first + gone; i++)
-            sequence_let_go(c, s, g, i);
-        if (gone == 0)
-            continue;
-        t->n -= gone;
-        t->first += gone;
-        memmove(t->pages, t->pages + gone, t->n * sizeof *t->pages);
+        uint32_t from = sequence_needs_from(c, g, s->n_committed);
+        if (from > s->tables[g].first)
+            slide_table(c, s, g, from);
     }
 }
 
@@ -99,14 +137,27 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
     return n_tokens <= before ? 0 : min_u32(page_tokens(c), (uint32_t)(n_tokens - before));
 }
 
+/* What was computed after a loss may be gone, and what was lost too. */
+static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
+{
+    if (n_tokens <= s->first_taint && !sequence_has_lost(c, s))
+        s->first_taint = UINT32_MAX;
+    else if (s->first_taint != UINT32_MAX)
+        s->first_taint = min_u32(s->first_taint, n_tokens);
+    if (s->eviction)
+        near_cut(c, s, n_tokens / page_tokens(c));
+}
+
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     uint32_t first = min_u32(s->n_tokens, n_tokens) / page_tokens(c);
     uint32_t end = (uint32_t)ceil_div(max_u32(s->n_tokens, n_tokens), page_tokens(c));
+    if (n_tokens < s->n_tokens)
+        shorten(c, s, n_tokens);
     s->n_tokens = n_tokens;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         for (uint32_t i = max_u32(first, s->tables[g].first); i < min_u32(end, table_end(&s->tables[g])); i++)
-            if (pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
+            if (table_holds(&s->tables[g], i) && pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
                 pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), sequence_tokens_in(c, n_tokens, i));
 }
 
@@ -130,7 +181,7 @@ int sequence_add_slot(kvk_cache *c)
 {
     if (memory_grow(c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
         return KVK_ENOMEM;
-    c->sequences[c->n_slots++] = (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT};
+    c->sequences[c->n_slots++] = (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT, .first_taint = UINT32_MAX};
     return 0;
 }
 
@@ -156,7 +207,11 @@ static void open_slot(kvk_cache *c, sequence *s)
                     .chain = CHAIN_ROOT,
                     .tail = s->tail,
                     .tables = s->tables,
+                    .first_taint = UINT32_MAX,
+                    .eviction = s->eviction,
                     .retentions = s->retentions};
+    if (s->eviction)
+        eviction_forget(c, s);
     c->counters.peak_sequences = max_u32(c->counters.peak_sequences, ++c->counters.sequences);
 }
 
@@ -227,14 +282,27 @@ static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 {
     uint32_t end = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        const table *from = &parent->tables[g];
         table *t = &child->tables[g];
-        t->first = parent->tables[g].first;
-        t->n = end - t->first;
-        for (uint32_t i = 0; i < t->n; i++) {
-            t->pages[i] = parent->tables[g].pages[i];
-            pool_ref(pool_of(c), t->pages[i]);
+        table_clear(t, from->first);
+        for (uint32_t n = table_entries(from, end); t->n < n; t->n++) {
+            t->pages[t->n] = from->pages[t->n];
+            pool_ref(pool_of(c), t->pages[t->n]);
         }
+        t->lost = from->lost;
+        if (from->indexed && t->n)
+            memcpy(t->index, from->index, t->n * sizeof *t->index);
     }
+}
+
+static int prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
+{
+    if (parent->eviction)
+        return eviction_prepare_fork(c, child, parent);
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
+            return KVK_ENOMEM;
+    return 0;
 }
 
 static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
@@ -249,18 +317,19 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     if (!child)
         return KVK_ENOMEM;
     parent = sequence_find(c, seq); /* slots may have moved */
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (memory_grow(c->memory, &child->tables[g].pages, &child->tables[g].cap, parent->tables[g].n,
-                        sizeof(uint32_t)) < 0)
-            return KVK_ENOMEM;
+    if (prepare_fork(c, child, parent) < 0)
+        return KVK_ENOMEM;
     open_slot(c, child);
     child->priority = parent->priority;
     child->scope = parent->scope;
     child->n_tokens = parent->n_tokens;
     child->n_committed = parent->n_committed;
+    child->first_taint = parent->first_taint;
     sequence_follow(c, child, parent->chain);
     if (child->tail)
         memcpy(child->tail, parent->tail, content_row_bytes(&c->config));
+    if (parent->eviction)
+        eviction_fork(c, child, parent);
     share_pages(c, child, parent);
     *out = sequence_handle(c, child);
     return 0;
@@ -311,7 +380,8 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
                          .n_committed = s->n_committed,
                          .n_pages = longest_table(cache, s),
                          .n_in_flight = s->n_in_flight,
-                         .swapped = s->swapped};
+                         .swapped = s->swapped,
+                         .tainted = s->first_taint != UINT32_MAX};
     return copy_sized(out, &info, sizeof info);
 }
 
@@ -339,5 +409,8 @@ int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
         return cache_refuses(cache);
     sequence *s;
     int rc = sequence_use(cache, seq, &s);
-    return rc < 0 ? rc : (int)(s->tables[group].first * page_tokens(cache));
+    if (rc < 0)
+        return rc;
+    const table *t = &s->tables[group];
+    return (int)((t->n ? table_number(t, 0) : t->first) * page_tokens(cache));
 }

@@ -104,6 +104,14 @@ static scope get_scope(reader *r)
 
 /* ---- parts */
 
+/* What the caller said of the groups. */
+static void take_groups(const kvk_cache *old, kvk_cache *c)
+{
+    memcpy(c->windows, old->windows, c->config.n_groups * sizeof *c->windows);
+    memcpy(c->groups, old->groups, c->config.n_groups * sizeof *c->groups);
+    c->near_stride = old->near_stride;
+}
+
 /* Opens the fresh parts by what the state says of its cache. */
 static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
 {
@@ -127,8 +135,8 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     if (r->failed)
         return;
     require_memory(r, cache_open_parts(c, old->memory, &config));
-    if (c->windows)
-        memcpy(c->windows, old->windows, config.n_groups * sizeof *c->windows);
+    if (c->windows && c->groups)
+        take_groups(old, c);
     c->next_epoch = get64(r);
     c->opened = get64(r);
     c->now_ms = get64(r);

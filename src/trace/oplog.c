@@ -3,12 +3,25 @@
 #include <string.h>
 
 static const size_t item_sizes[N_BUFFERS] = {
-    [BUFFER_TOKENS] = sizeof(uint32_t),         [BUFFER_KEYS] = sizeof(kvk_key),
-    [BUFFER_ENTRIES] = sizeof(kvk_batch_entry), [BUFFER_ACCEPTED] = sizeof(uint32_t),
-    [BUFFER_MOVES] = sizeof(kvk_move),          [BUFFER_BEFORE] = sizeof(uint32_t),
-    [BUFFER_AFTER] = sizeof(uint32_t),          [BUFFER_PLAN] = sizeof(int64_t),
-    [BUFFER_GROUPS] = sizeof(kvk_group),        [BUFFER_RANGES] = sizeof(kvk_retention),
+    [BUFFER_TOKENS] = sizeof(uint32_t),
+    [BUFFER_KEYS] = sizeof(kvk_key),
+    [BUFFER_ENTRIES] = sizeof(kvk_batch_entry),
+    [BUFFER_ACCEPTED] = sizeof(uint32_t),
+    [BUFFER_MOVES] = sizeof(kvk_move),
+    [BUFFER_BEFORE] = sizeof(uint32_t),
+    [BUFFER_AFTER] = sizeof(uint32_t),
+    [BUFFER_PLAN] = sizeof(int64_t),
+    [BUFFER_GROUPS] = sizeof(kvk_group),
+    [BUFFER_RANGES] = sizeof(kvk_retention),
     [BUFFER_EXTRAS] = sizeof(kvk_extra),
+    [BUFFER_ROWS] = sizeof(uint32_t),
+    [BUFFER_SUMMED] = sizeof(uint32_t),
+    [BUFFER_BUDGETS] = sizeof(uint32_t),
+    [BUFFER_POSITIONS] = sizeof(uint32_t),
+    [BUFFER_MEAN] = sizeof(float),
+    [BUFFER_PEAK] = sizeof(float),
+    [BUFFER_NEAR] = sizeof(float),
+    [BUFFER_SCORES] = sizeof(kvk_page_score),
 };
 
 int oplog_no_memory(oplog_run *run)
@@ -186,6 +199,7 @@ static void release(oplog_run *run)
         memory_give(&run->memory, run->buffers[i].items, run->buffers[i].cap * item_sizes[i]);
     oplog_ids_close(&run->seqs);
     oplog_ids_close(&run->batches);
+    map_close(&run->n_entries);
     lines_close(&run->lines);
     memory_close(&run->memory);
 }
@@ -200,6 +214,7 @@ int oplog_replay(FILE *in, const char *name, const oplog_options *options, oplog
         return oplog_no_memory(&run);
     oplog_ids_open(&run.seqs, &run.memory);
     oplog_ids_open(&run.batches, &run.memory);
+    map_open(&run.n_entries, &run.memory);
     int rc = replay(&run);
     release(&run);
     return rc;

@@ -1,4 +1,5 @@
-/* The op `events`: what the cache told since the last one, in words that can be written by hand. */
+/* The op `events`: what the cache told since the last one, in words that can be written by hand. And what a call
+ * evicted. */
 #include "trace/oplog_run.h"
 
 #include <inttypes.h>
@@ -35,31 +36,55 @@ static void add_content(json_t *object, const kvk_event *event)
         json_object_set_new(object, "adapter", adapter_to_json(event->adapter));
 }
 
-static json_t *event_to_json(const kvk_event *event)
+static json_int_t seq_of(const oplog_run *run, const kvk_event *event)
 {
-    static const char *const kinds[] = {"stored", "removed", "cleared"};
+    return (json_int_t)oplog_ids_of(&run->seqs, event->seq);
+}
+
+static void add_loss(const oplog_run *run, json_t *object, const kvk_event *event)
+{
+    json_object_set_new(object, "page", json_integer(event->page));
+    json_object_set_new(object, "seq", json_integer(seq_of(run, event)));
+    json_object_set_new(object, "position", json_integer(event->position));
+}
+
+static json_t *event_to_json(const oplog_run *run, const kvk_event *event)
+{
+    static const char *const kinds[] = {"stored", "removed", "cleared", "evicted"};
     json_t *object = json_object();
-    json_object_set_new(object, "kind", json_string(event->kind <= KVK_EVENT_CLEARED ? kinds[event->kind] : "unknown"));
+    json_object_set_new(object, "kind", json_string(event->kind <= KVK_EVENT_EVICTED ? kinds[event->kind] : "unknown"));
     if (event->kind == KVK_EVENT_CLEARED)
         return object;
     json_object_set_new(object, "group", json_integer(event->group));
     if (event->kind == KVK_EVENT_STORED)
         json_object_set_new(object, "page", json_integer(event->page));
-    add_content(object, event);
+    if (event->kind == KVK_EVENT_EVICTED)
+        add_loss(run, object, event);
+    else
+        add_content(object, event);
     return object;
 }
 
 /* Once one finds no room none is listed any more, so that the list has no gaps. */
-static void collect(void *ctx, const kvk_event *event)
+static void collect(const oplog_run *run, oplog_events *events, const kvk_event *event)
 {
-    oplog_events *events = ctx;
     uint32_t tokens = event->tokens ? event->page_tokens : 0;
     events->full |= events->n >= OPLOG_MAX_EVENTS || tokens > OPLOG_MAX_EVENT_TOKENS - events->tokens;
     events->n += events->n < INT32_MAX;
     if (events->full)
         return;
     events->tokens += tokens;
-    json_array_append_new(events->list, event_to_json(event));
+    json_array_append_new(events->list, event_to_json(run, event));
+}
+
+static void meet_event(void *ctx, const kvk_event *event)
+{
+    oplog_run *run = ctx;
+    if (run->events.evicted && event->kind == KVK_EVENT_EVICTED)
+        json_array_append_new(run->events.evicted, json_pack("[I, I, I]", seq_of(run, event), (json_int_t)event->group,
+                                                             (json_int_t)event->position));
+    if (run->events.list)
+        collect(run, &run->events, event);
 }
 
 int oplog_call_events(oplog_run *run)
@@ -67,10 +92,26 @@ int oplog_call_events(oplog_run *run)
     json_t *fresh = json_array(), *had = run->events.list;
     if (!fresh)
         return oplog_no_memory(run);
-    run->result = had ? (int)run->events.n : kvk_set_events(run->cache, collect, &run->events);
+    run->result = had ? (int)run->events.n : kvk_set_events(run->cache, meet_event, run);
     run->events = (oplog_events){.list = fresh};
     if (run->detail)
         oplog_detail(run, "events", had ? json_incref(had) : json_array());
     json_decref(had);
     return 0;
+}
+
+int oplog_call_and_watch(oplog_run *run, int (*call)(oplog_run *run))
+{
+    if (!run->detail)
+        return call(run);
+    run->events.evicted = json_array();
+    kvk_set_events(run->cache, meet_event, run);
+    int rc = call(run);
+    if (!run->events.list)
+        kvk_set_events(run->cache, NULL, NULL);
+    if (rc == 0 && run->result >= 0)
+        oplog_detail(run, "evicted", json_incref(run->events.evicted));
+    json_decref(run->events.evicted);
+    run->events.evicted = NULL;
+    return rc;
 }

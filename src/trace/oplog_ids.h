@@ -13,6 +13,7 @@
 
 typedef struct oplog_ids {
     map open, closed;                  /* id to handle; no id is in both */
+    map names;                         /* handle to id, of the open ones */
     uint64_t recent[OPLOG_CLOSED_IDS]; /* a ring of the ids closed last */
     uint64_t closes;
 } oplog_ids;
@@ -34,7 +35,7 @@ bool oplog_ids_is_open(const oplog_ids *ids, uint64_t id);
 /* The handle of an id, open or stale; 0, which is never open, for an unknown one. */
 uint64_t oplog_ids_handle(const oplog_ids *ids, uint64_t id);
 
-/* The open id that stands for a handle; 0 if there is none. O(ids). */
+/* The open id that stands for a handle; 0 if there is none. */
 uint64_t oplog_ids_of(const oplog_ids *ids, uint64_t handle);
 
 #endif

@@ -29,6 +29,11 @@ static json_t *double_to_json(const void *at)
     return json_real(*(const double *)at);
 }
 
+static json_t *text_to_json(const void *at)
+{
+    return json_string(*(const char *const *)at);
+}
+
 static json_t *state_to_json(const void *at)
 {
     static const char *const words[] = {"free", "cached", "limbo", "used"};
@@ -43,18 +48,26 @@ static json_t *state_to_json(const void *at)
                      : u32_to_json, int32_t                                                                            \
                      : i32_to_json, uint64_t                                                                           \
                      : u64_to_json, double                                                                             \
-                     : double_to_json),                                                                                \
-            offsetof(type, member)                                                                                     \
+                     : double_to_json, const char *                                                                    \
+                     : text_to_json),                                                                                  \
+            offsetof(type, member)       \
     }
 
 static const field info_fields[] = {
-    FIELD(kvk_seq_info, priority),
-    FIELD(kvk_seq_info, n_tokens),
-    FIELD(kvk_seq_info, n_committed),
-    FIELD(kvk_seq_info, n_pages),
-    FIELD(kvk_seq_info, n_in_flight),
-    FIELD(kvk_seq_info, swapped),
-    {NULL, NULL, 0},
+    FIELD(kvk_seq_info, priority),    FIELD(kvk_seq_info, n_tokens),
+    FIELD(kvk_seq_info, n_committed), FIELD(kvk_seq_info, n_pages),
+    FIELD(kvk_seq_info, n_in_flight), FIELD(kvk_seq_info, swapped),
+    FIELD(kvk_seq_info, tainted),     {NULL, NULL, 0},
+};
+
+static const field eviction_fields[] = {
+    FIELD(kvk_eviction_info, tainted),       FIELD(kvk_eviction_info, first_taint),
+    FIELD(kvk_eviction_info, policy_needs),  FIELD(kvk_eviction_info, policy),
+    FIELD(kvk_eviction_info, pages_kept),    FIELD(kvk_eviction_info, tokens_kept),
+    FIELD(kvk_eviction_info, pages_evicted), FIELD(kvk_eviction_info, tokens_evicted),
+    FIELD(kvk_eviction_info, queries),       FIELD(kvk_eviction_info, retained_last),
+    FIELD(kvk_eviction_info, retained_mean), FIELD(kvk_eviction_info, evicted_mass),
+    FIELD(kvk_eviction_info, churn_per_1k),  {NULL, NULL, 0},
 };
 
 static const field page_fields[] = {
@@ -82,7 +95,8 @@ static const field stats_fields[] = {
     FIELD(kvk_stats, host_pages_used),   FIELD(kvk_stats, preemptions),
     FIELD(kvk_stats, swapped_out_pages), FIELD(kvk_stats, swapped_in_pages),
     FIELD(kvk_stats, partial_hits),      FIELD(kvk_stats, usage_pages),
-    FIELD(kvk_stats, usage_tokens),      {NULL, NULL, 0},
+    FIELD(kvk_stats, usage_tokens),      FIELD(kvk_stats, pages_evicted),
+    FIELD(kvk_stats, tokens_evicted),    {NULL, NULL, 0},
 };
 
 static void detail_struct(oplog_run *run, const field *fields, const void *from)
@@ -100,6 +114,14 @@ int oplog_call_info(oplog_run *run)
     kvk_seq_info info = {.size = sizeof info};
     run->result = kvk_seq_info_get(run->cache, oplog_seq(run), &info);
     detail_struct(run, info_fields, &info);
+    return 0;
+}
+
+int oplog_call_eviction(oplog_run *run)
+{
+    kvk_eviction_info info = {.size = sizeof info};
+    run->result = kvk_eviction_info_get(run->cache, oplog_seq(run), &info);
+    detail_struct(run, eviction_fields, &info);
     return 0;
 }
 

@@ -85,9 +85,14 @@ static int reserve(oplog_run *run)
     return kvk_reserve(run->cache, oplog_seq(run), run->args.n_tokens, (kvk_effort)run->args.effort);
 }
 
-static int call_reserve(oplog_run *run)
+static int reserve_and_compare(oplog_run *run)
 {
     return oplog_call_and_compare(run, reserve);
+}
+
+static int call_reserve(oplog_run *run)
+{
+    return oplog_call_and_watch(run, reserve_and_compare);
 }
 
 static int call_commit(oplog_run *run)
@@ -100,6 +105,13 @@ static int call_truncate(oplog_run *run)
 {
     run->result = kvk_truncate(run->cache, oplog_seq(run), run->args.n_tokens);
     return 0;
+}
+
+/* ---- Batches */
+
+static int call_end(oplog_run *run)
+{
+    return oplog_call_and_watch(run, oplog_call_end);
 }
 
 /* ---- Moves */
@@ -199,7 +211,18 @@ static const oplog_op ops[] = {
      ARG_BIT(ARG_NEW_BATCH) | ARG_BIT(ARG_ENTRIES) | ARG_BIT(ARG_FORM) | ARG_BIT(ARG_INDEX_BITS) |
          ARG_BIT(ARG_ROW_PAGES),
      NULL},
-    {"end", oplog_call_end, ARG_BIT(ARG_BATCH) | ARG_BIT(ARG_ACCEPTED), NULL},
+    {"end", call_end,
+     ARG_BIT(ARG_BATCH) | ARG_BIT(ARG_ACCEPTED) | ARG_BIT(ARG_MEAN) | ARG_BIT(ARG_PEAK) | ARG_BIT(ARG_NEAR) |
+         ARG_BIT(ARG_ROWS) | ARG_BIT(ARG_N_SUMMED),
+     NULL},
+    {"set_eviction", oplog_call_set_eviction,
+     ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_POLICY) | ARG_BIT(ARG_BUDGET) | ARG_BIT(ARG_BUDGETS) | ARG_BIT(ARG_SLACK) |
+         ARG_BIT(ARG_FLOOR) | ARG_BIT(ARG_YIELDS) | ARG_BIT(ARG_N_PROMPT) | ARG_BIT(ARG_SLOPE) | ARG_BIT(ARG_TARGET),
+     NULL},
+    {"evict", oplog_call_evict, ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_GROUP) | ARG_BIT(ARG_POSITIONS), NULL},
+    {"eviction", oplog_call_eviction, ARG_BIT(ARG_SEQ), NULL},
+    {"scores", oplog_call_scores, ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_GROUP), NULL},
+    {"positions", oplog_call_positions, ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_GROUP), NULL},
     {"preempt", call_preempt, ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_HOW), NULL},
     {"swap_in", call_swap_in, ARG_BIT(ARG_SEQ) | ARG_BIT(ARG_EFFORT), NULL},
     {"victim", oplog_call_victim, 0, NULL},

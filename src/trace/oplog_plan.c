@@ -113,6 +113,7 @@ static void detail_arrays(oplog_run *run, const plan_arrays *a)
     oplog_detail(run, "slots", slot_lists(a));
     oplog_detail(run, "seq_lens", index_list(a, a->plan.seq_lens, 0, a->n_entries));
     oplog_detail(run, "query_indptr", index_list(a, a->plan.query_indptr, 0, ends));
+    oplog_detail(run, "needs", json_integer(a->plan.needs));
 }
 
 static void detail_sizes(oplog_run *run, const kvk_plan *plan)
@@ -156,7 +157,7 @@ int oplog_call_plan(oplog_run *run)
     a.plan.index_bits = run->args.index_bits;
     a.plan.entries_cap = a.n_entries;
     bool with_arrays = run->detail || run->args.row_pages;
-    if (oplog_ids_prepare(&run->batches) < 0)
+    if (oplog_ids_prepare(&run->batches) < 0 || map_prepare(&run->n_entries, 1) < 0)
         return oplog_no_memory(run);
     int rc = 0;
     if (with_arrays)
@@ -165,8 +166,10 @@ int oplog_call_plan(oplog_run *run)
         run->result = plan_once(run, &a, &batch);
     if (rc < 0)
         return rc;
-    if (run->result >= 0)
+    if (run->result >= 0) {
         oplog_ids_add(&run->batches, run->args.batch, batch);
+        map_set(&run->n_entries, run->args.batch, a.n_entries);
+    }
     if (run->detail && (run->result >= 0 || run->result == KVK_ESPACE))
         detail_sizes(run, &a.plan);
     if (run->detail && run->result >= 0)
@@ -174,14 +177,42 @@ int oplog_call_plan(oplog_run *run)
     return 0;
 }
 
+/* Entries of the result that a call gives: as many as the log lists, or as were planned. */
+static uint32_t n_ended(const oplog_run *run)
+{
+    const oplog_args *a = &run->args;
+    uint64_t planned = map_get(&run->n_entries, a->batch);
+    if (a->accepted.items)
+        return a->accepted.n;
+    return planned == MAP_NONE ? 0 : (uint32_t)planned;
+}
+
+/* The library takes one of each per entry; a batch that is not open has none. */
+static int check_one_each(oplog_run *run, const char *field, const oplog_numbers *numbers)
+{
+    if (!numbers->items || numbers->n == n_ended(run) || map_get(&run->n_entries, run->args.batch) == MAP_NONE)
+        return 0;
+    return trace_bad_input(run->error, lines_place(&run->lines, field), "%u items for %u entries", numbers->n,
+                           n_ended(run));
+}
+
 int oplog_call_end(oplog_run *run)
 {
-    kvk_batch_result result = {.size = sizeof result, .n = run->args.n_accepted};
-    if (run->args.has_accepted)
-        result.accepted = run->buffers[BUFFER_ACCEPTED].items;
-    run->result = kvk_batch_end(run->cache, oplog_ids_handle(&run->batches, run->args.batch),
-                                run->args.has_accepted ? &result : NULL);
-    if (run->result >= 0)
-        oplog_ids_retire(&run->batches, run->args.batch);
+    const oplog_args *args = &run->args;
+    kvk_masses masses;
+    kvk_batch_result result = {.size = sizeof result, .n = n_ended(run), .accepted = args->accepted.items};
+    if (args->mean || args->peak || args->near || args->rows.items || args->n_summed.items)
+        result.masses = &masses;
+    if (check_one_each(run, "rows", &args->rows) < 0 || check_one_each(run, "n_summed", &args->n_summed) < 0)
+        return TRACE_BAD_INPUT;
+    int rc = oplog_masses(run, &masses);
+    if (rc < 0)
+        return rc;
+    run->result = kvk_batch_end(run->cache, oplog_ids_handle(&run->batches, args->batch),
+                                result.accepted || result.masses ? &result : NULL);
+    if (run->result < 0)
+        return 0;
+    oplog_ids_retire(&run->batches, args->batch);
+    map_remove(&run->n_entries, args->batch);
     return 0;
 }

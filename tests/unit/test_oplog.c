@@ -98,7 +98,7 @@ START_TEST(results_are_printed_one_object_a_call)
                      "{\"line\":6,\"op\":\"can_reserve\",\"result\":2,\"can\":\"NEVER\"}\n"
                      "{\"line\":7,\"op\":\"reset\",\"result\":-6,\"error\":\"KVK_EBUSY\",\"in_use\":2}\n"
                      "{\"line\":8,\"op\":\"info\",\"result\":0,\"priority\":0,\"n_tokens\":4,\"n_committed\":4,"
-                     "\"n_pages\":2,\"n_in_flight\":0,\"swapped\":0}\n"
+                     "\"n_pages\":2,\"n_in_flight\":0,\"swapped\":0,\"tainted\":0}\n"
                      "{\"line\":9,\"op\":\"page\",\"result\":0,\"state\":\"used\",\"refs\":1,\"generation\":1,"
                      "\"n_tokens\":4,\"findable\":1}\n"
                      "{\"line\":10,\"op\":\"audit\",\"result\":0,\"violations\":[]}\n");

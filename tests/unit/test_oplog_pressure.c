@@ -12,9 +12,9 @@ START_TEST(first_lines_are_checked)
 {
     static const refusal cases[] = {
         {"\"windows\": 4}", "t:1: field windows: expected a list of windows, got 4"},
-        {"\"windows\": []}", "t:1: field windows: 0 numbers for 1 groups"},
-        {"\"windows\": [4, 4]}", "t:1: field windows: 2 numbers for 1 groups"},
-        {"\"windows\": [4], \"groups\": 2}", "t:1: field windows: 1 numbers for 2 groups"},
+        {"\"windows\": []}", "t:1: field windows: 0 items for 1 groups"},
+        {"\"windows\": [4, 4]}", "t:1: field windows: 2 items for 1 groups"},
+        {"\"windows\": [4], \"groups\": 2}", "t:1: field windows: 1 items for 2 groups"},
         {"\"windows\": [0, -1], \"groups\": 2}", "t:1: field windows[1]: expected a number of tokens, got -1"},
         {"\"windows\": [4294967296]}", "t:1: field windows[0]: expected a number of tokens, got 4294967296"},
         {"\"host_pages\": -1}", "t:1: field host_pages: expected an integer 0 to 2147483647, got -1"},

@@ -1,0 +1,379 @@
+/* eviction.c: how a sequence is evicted: its settings, its budgets, and what is told of it. */
+#include "cache/eviction.h"
+
+#include "base/checked.h"
+#include "cache/record.h"
+
+#include <math.h>
+#include <string.h>
+
+void kvk_eviction_init(kvk_eviction *eviction)
+{
+    if (!eviction)
+        return;
+    *eviction = (kvk_eviction){.size = sizeof *eviction, .yields = 1};
+    kvk_policy_defaults(kvk_policy_at(0), &eviction->choice);
+}
+
+/* ---- memory */
+
+void eviction_close(kvk_cache *c, sequence *s)
+{
+    eviction *e = s->eviction;
+    for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
+        memory_give(c->memory, e->groups[g].lanes, e->groups[g].lane_floats * sizeof(float));
+        memory_give(c->memory, e->groups[g].near,
+                    (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
+    }
+    memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
+    memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
+    memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
+    memory_give(c->memory, e, sizeof *e);
+    s->eviction = NULL;
+}
+
+/* Keeps the memory, forgets the rest. */
+static void forget_group(group_eviction *g)
+{
+    *g = (group_eviction){.limit = UINT32_MAX,
+                          .lanes = g->lanes,
+                          .lane_floats = g->lane_floats,
+                          .near = g->near,
+                          .near_cap = g->near_cap};
+}
+
+void eviction_forget(kvk_cache *c, sequence *s)
+{
+    eviction *e = s->eviction;
+    *e = (eviction){.groups = e->groups, .near = e->near, .budgets = e->budgets};
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        forget_group(&e->groups[g]);
+        s->tables[g].indexed = 0;
+    }
+}
+
+static int take_parts(kvk_cache *c, eviction *e)
+{
+    uint32_t n = c->config.n_groups;
+    e->groups = memory_take(c->memory, n * sizeof *e->groups);
+    e->near = memory_take(c->memory, n * sizeof *e->near);
+    e->budgets = memory_take(c->memory, n * sizeof *e->budgets);
+    if (!e->groups)
+        return KVK_ENOMEM;
+    memset(e->groups, 0, n * sizeof *e->groups);
+    for (uint32_t g = 0; g < n; g++)
+        e->groups[g].limit = UINT32_MAX;
+    return e->near && e->budgets ? 0 : KVK_ENOMEM;
+}
+
+int eviction_furnish(kvk_cache *c, sequence *s)
+{
+    if (memory_grow(c->memory, &c->evict.counts, &c->evict.counts_cap, c->config.n_groups, sizeof(uint32_t)) < 0 ||
+        memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, 2u * c->config.n_groups, sizeof(uint64_t)) < 0)
+        return KVK_ENOMEM;
+    if (s->eviction)
+        return 0;
+    s->eviction = memory_take(c->memory, sizeof *s->eviction);
+    if (!s->eviction)
+        return KVK_ENOMEM;
+    *s->eviction = (eviction){0};
+    if (take_parts(c, s->eviction) == 0)
+        return 0;
+    eviction_close(c, s);
+    return KVK_ENOMEM;
+}
+
+/* Room for n entries: first more memory, with the lanes where they were, then the lanes further apart. */
+static int grow_lanes(kvk_cache *c, group_eviction *g, uint32_t n_lanes, uint32_t kept, uint64_t n)
+{
+    if (n_lanes == 0 || n <= g->lane_cap)
+        return 0;
+    if (memory_grow(c->memory, &g->lanes, &g->lane_floats, n * n_lanes, sizeof *g->lanes) < 0)
+        return KVK_ENOMEM;
+    uint32_t cap = g->lane_floats / n_lanes;
+    for (uint32_t k = n_lanes; k-- > 1;)
+        memmove(g->lanes + (size_t)k * cap, g->lanes + (size_t)k * g->lane_cap, kept * sizeof *g->lanes);
+    g->lane_cap = cap;
+    return 0;
+}
+
+static uint32_t n_lanes_of(const eviction *e)
+{
+    return e->is_on ? eviction_policy(e)->n_scores : 0;
+}
+
+static uint32_t lanes_copied(const kvk_policy *policy)
+{
+    return policy && policy->choose ? policy->n_scores : 0;
+}
+
+/* Room to decide about a sequence whose policy changes `n_lanes` numbers per page when it chooses. */
+static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
+{
+    evict_scratch *e = &c->evict;
+    uint64_t all = 0, longest = 1;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        all += s->tables[g].cap;
+        longest = max_u32((uint32_t)longest, s->tables[g].cap);
+    }
+    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all, sizeof *e->victims) < 0 ||
+        memory_grow(c->memory, &e->score, &e->score_cap, longest, sizeof *e->score) < 0 ||
+        memory_grow(c->memory, &e->tier, &e->tier_cap, longest, sizeof *e->tier) < 0 ||
+        memory_grow(c->memory, &e->eligible, &e->eligible_cap, longest, sizeof *e->eligible) < 0 ||
+        memory_grow(c->memory, &e->order, &e->order_cap, longest, sizeof *e->order) < 0 ||
+        memory_grow(c->memory, &e->row, &e->row_cap, 2 * longest, sizeof *e->row) < 0)
+        return KVK_ENOMEM;
+    return memory_grow(c->memory, &e->lanes, &e->lanes_cap, all * n_lanes, sizeof *e->lanes);
+}
+
+int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (grow_lanes(c, &s->eviction->groups[g], n_lanes_of(s->eviction), s->tables[g].n, n) < 0)
+            return KVK_ENOMEM;
+    return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
+}
+
+/* ---- entries that come and go */
+
+void eviction_begin_entries(sequence *s, uint32_t group, uint32_t from)
+{
+    group_eviction *g = &s->eviction->groups[group];
+    for (uint32_t k = 0; k < n_lanes_of(s->eviction) && s->tables[group].n > from; k++)
+        memset(g->lanes + (size_t)k * g->lane_cap + from, 0, (s->tables[group].n - from) * sizeof(float));
+}
+
+void eviction_slide(sequence *s, uint32_t group, uint32_t gone)
+{
+    group_eviction *g = &s->eviction->groups[group];
+    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++) {
+        float *lane = g->lanes + (size_t)k * g->lane_cap;
+        memmove(lane, lane + gone, s->tables[group].n * sizeof *lane);
+    }
+}
+
+/* Moves what is left of an array of `n` items up over those at `gone`. */
+static void close_gaps(void *array, size_t item, uint32_t n, const uint32_t *gone, uint32_t n_gone)
+{
+    char *to = (char *)array + gone[0] * item;
+    for (uint32_t k = 0; k < n_gone; k++) {
+        uint32_t from = gone[k] + 1, end = k + 1 < n_gone ? gone[k + 1] : n;
+        memmove(to, (const char *)array + from * item, (end - from) * item);
+        to += (end - from) * item;
+    }
+}
+
+void eviction_compact(sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone)
+{
+    table *t = &s->tables[group];
+    group_eviction *g = &s->eviction->groups[group];
+    close_gaps(t->pages, sizeof *t->pages, t->n, gone, n_gone);
+    close_gaps(t->index, sizeof *t->index, t->n, gone, n_gone);
+    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++)
+        close_gaps(g->lanes + (size_t)k * g->lane_cap, sizeof(float), t->n, gone, n_gone);
+    t->n -= n_gone;
+    t->lost += n_gone;
+}
+
+/* ---- forks */
+
+int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
+{
+    if (eviction_furnish(c, child) < 0)
+        return KVK_ENOMEM;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        const group_eviction *from = &parent->eviction->groups[g];
+        group_eviction *to = &child->eviction->groups[g];
+        to->lane_cap = n_lanes_of(parent->eviction) ? to->lane_floats / n_lanes_of(parent->eviction) : 0;
+        if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
+            table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0 ||
+            grow_lanes(c, to, n_lanes_of(parent->eviction), 0, parent->tables[g].n) < 0)
+            return KVK_ENOMEM;
+        if (from->n_near && memory_grow(c->memory, &to->near, &to->near_cap, from->n_near,
+                                        near_channels(c, g) * sizeof(float)) < 0)
+            return KVK_ENOMEM;
+    }
+    return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
+}
+
+static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
+{
+    const group_eviction *from = &parent->eviction->groups[g];
+    group_eviction *to = &child->eviction->groups[g], memory = *to;
+    uint32_t n_lanes = n_lanes_of(parent->eviction);
+    *to = *from;
+    to->lanes = memory.lanes;
+    to->lane_floats = memory.lane_floats;
+    to->lane_cap = n_lanes ? memory.lane_floats / n_lanes : 0;
+    to->near = memory.near;
+    to->near_cap = memory.near_cap;
+    for (uint32_t k = 0; k < n_lanes && parent->tables[g].n; k++)
+        memcpy(to->lanes + (size_t)k * to->lane_cap, from->lanes + (size_t)k * from->lane_cap,
+               parent->tables[g].n * sizeof(float));
+    if (from->n_near)
+        memcpy(to->near, from->near, (size_t)from->n_near * near_channels(c, g) * sizeof(float));
+    child->tables[g].indexed = parent->tables[g].indexed;
+}
+
+void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
+{
+    eviction *to = child->eviction;
+    *to = (eviction){.is_on = parent->eviction->is_on,
+                     .settings = parent->eviction->settings,
+                     .needs = parent->eviction->needs,
+                     .asked_at = parent->eviction->asked_at,
+                     .groups = to->groups,
+                     .near = to->near,
+                     .budgets = to->budgets};
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        fork_group(c, child, parent, g);
+}
+
+/* ---- settings */
+
+static int read_settings(const kvk_eviction *from, kvk_eviction *to)
+{
+    if (from->size < sizeof from->size || from->size > sizeof *from)
+        return KVK_EINVAL;
+    kvk_eviction_init(to);
+    memcpy(to, from, from->size);
+    to->size = sizeof *to;
+    if (kvk_policy_check(&to->choice) < 0 || to->yields > 1 || to->budget > KVK_MAX_TOKENS ||
+        to->floor > KVK_MAX_TOKENS || to->n_prompt > KVK_MAX_TOKENS)
+        return KVK_EINVAL;
+    return to->slope >= 0 && to->slope <= 1 && to->target >= 0 && to->target <= 1 &&
+                   (to->target == 0 || to->choice.policy->score_is_mass)
+               ? 0
+               : KVK_EINVAL;
+}
+
+static uint32_t sloped(const kvk_cache *c, const kvk_eviction *settings, uint32_t budget, uint32_t group)
+{
+    uint32_t n = c->config.n_groups;
+    double place = n > 1 ? 1 - 2.0 * group / (n - 1) : 0, sloped = budget * (1 + (double)settings->slope * place);
+    return sloped < KVK_MAX_TOKENS ? (uint32_t)sloped : KVK_MAX_TOKENS;
+}
+
+static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
+{
+    const kvk_policy *policy = settings->choice.policy;
+    if (!policy->rank && !policy->choose)
+        return 0;
+    if (settings->budgets)
+        return settings->budgets[group];
+    uint32_t own = policy->budget ? policy->budget(settings->choice.knobs) : 0;
+    return sloped(c, settings, settings->budget ? settings->budget : own, group);
+}
+
+/* Pages that no eviction can go below. */
+static uint64_t least_pages(const kvk_cache *c, const kvk_eviction *settings, uint32_t budget)
+{
+    const kvk_policy *policy = settings->choice.policy;
+    kvk_protection keep = {0, 0};
+    if (policy->protect)
+        keep = policy->protect(settings->choice.knobs, budget, page_tokens(c));
+    return (uint64_t)pages_of_tokens(c, keep.sinks) + pages_of_tokens(c, keep.recent) + 1;
+}
+
+/* Budgets into the sequence's scratch. */
+static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *settings)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        uint32_t budget = budget_of(c, settings, g);
+        if (budget > KVK_MAX_TOKENS)
+            return KVK_EINVAL;
+        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0);
+        if (!unlimited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
+            return KVK_EINVAL;
+        e->budgets[g] = budget;
+    }
+    return 0;
+}
+
+static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings)
+{
+    eviction *e = s->eviction;
+    const kvk_policy *policy = settings->choice.policy;
+    e->is_on = 1;
+    e->settings = *settings;
+    e->settings.budgets = NULL;
+    e->needs = policy->needs ? policy->needs(settings->choice.knobs, c->near_stride > 0) : 0;
+    if (c->near_stride == 0)
+        e->needs &= ~(uint32_t)KVK_NEED_NEAR;
+    e->asked_at = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        group_eviction *group = &e->groups[g];
+        group->budget = e->budgets[g];
+        group->limit = group->budget ? group->budget / page_tokens(c) : UINT32_MAX;
+        group->lane_cap = policy->n_scores ? group->lane_floats / policy->n_scores : 0;
+        group->lost = 0;
+    }
+}
+
+/* What the pages of its tables bring along. */
+static void begin_scores(kvk_cache *c, sequence *s)
+{
+    near_cut(c, s, 0);
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        const table *t = &s->tables[g];
+        eviction_begin_entries(s, g, 0);
+        for (uint32_t k = 0; c->near_stride && k < t->n; k++)
+            near_attach(c, s, g, table_number(t, k), t->pages[k]);
+    }
+}
+
+/* All memory that the settings need; the old ones stand as they were. */
+static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings)
+{
+    const kvk_policy *policy = settings->choice.policy;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        group_eviction *group = &s->eviction->groups[g];
+        if (table_keep_index(c->memory, &s->tables[g]) < 0 ||
+            memory_grow(c->memory, &group->lanes, &group->lane_floats, (uint64_t)s->tables[g].cap * policy->n_scores,
+                        sizeof *group->lanes) < 0)
+            return KVK_ENOMEM;
+    }
+    if (c->near_stride && near_prepare_all(c, s, table_end(&s->tables[0])) < 0)
+        return KVK_ENOMEM;
+    return prepare_scratch(c, s, lanes_copied(policy));
+}
+
+static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
+{
+    kvk_eviction settings;
+    sequence *s;
+    int rc = sequence_use(c, seq, &s);
+    if (rc < 0)
+        return rc;
+    if (asked && read_settings(asked, &settings) < 0)
+        return KVK_EINVAL;
+    if (s->n_in_flight)
+        return KVK_EBUSY;
+    if (!asked) {
+        if (s->eviction)
+            s->eviction->is_on = 0;
+        return 0;
+    }
+    if (c->recorder && !policy_is_own(settings.choice.policy))
+        return KVK_ESTATE;
+    if (eviction_furnish(c, s) < 0)
+        return KVK_ENOMEM;
+    rc = plan_budgets(c, s->eviction, &settings);
+    if (rc == 0)
+        rc = prepare_settings(c, s, &settings);
+    if (rc < 0)
+        return rc;
+    apply_settings(c, s, &settings);
+    begin_scores(c, s);
+    return 0;
+}
+
+int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *eviction)
+{
+    if (!cache_is_ready(cache))
+        return cache_refuses(cache);
+    int rc = set_eviction(cache, seq, eviction);
+    if (cache->recorder)
+        record_set_eviction(cache, seq, eviction, rc);
+    return rc;
+}

@@ -1,0 +1,169 @@
+/* cache/eviction.h: what is kept of a sequence that may be evicted, and what the files of eviction share.
+ *
+ * eviction.c  settings, budgets, figures
+ * trim.c      which pages are to go: eligibility, and trimming to the budget
+ * evict.c     dropping pages, and what follows from it
+ * observe.c   masses into scores
+ * near.c      near peaks, of sequences and of pages that can be found
+ * pressure.c  taking pages from all sequences that yield */
+#ifndef KVK_CACHE_EVICTION_H
+#define KVK_CACHE_EVICTION_H
+
+#include "cache/cache.h"
+#include "policy/choose.h"
+
+#include <kvkeep/eviction.h>
+
+/* A sequence's tables under a policy, one of these for each group. */
+typedef struct group_eviction {
+    uint32_t budget; /* tokens; 0: no limit */
+    uint32_t limit;  /* pages of the budget; UINT32_MAX: no limit */
+    float *lanes;    /* [n_scores][lane_cap] the policy's numbers by table entry */
+    uint32_t lane_cap, lane_floats;
+    float *near; /* [near_cap][channels] near peaks by page number, dropped pages' too */
+    uint32_t near_cap, n_near;
+    uint64_t pages_evicted, tokens_evicted;
+    uint64_t queries; /* observed */
+    double mass;      /* of them, in all */
+    double last;      /* mass a query of the last observation */
+    double share;     /* evicted pages' shares of the score, in all */
+    double lost;      /* evicted score, fading, where there is a target */
+} group_eviction;
+
+struct eviction {
+    int is_on;             /* a policy is set; else only pages lost are counted */
+    kvk_eviction settings; /* budgets NULL: they stand in the groups */
+    uint32_t needs;
+    uint32_t asked_at; /* n_tokens when a KVK_NEED_ASK policy was asked last */
+    group_eviction *groups; /* [n_groups] */
+    kvk_near *near;         /* [n_groups] for views */
+    uint32_t *budgets;      /* [n_groups] scratch of setting them */
+};
+
+/* The text as a decision sees it. */
+typedef struct moment {
+    uint32_t n_tokens;
+    uint32_t settled; /* tokens whose batch has ended */
+} moment;
+
+static inline const kvk_policy *eviction_policy(const eviction *e)
+{
+    return e->settings.choice.policy;
+}
+
+/* The eviction of a sequence with a policy, or NULL. */
+static inline eviction *eviction_of(const sequence *s)
+{
+    return s->eviction && s->eviction->is_on ? s->eviction : NULL;
+}
+
+/* Pages of a limit that a number of tokens stands for, rounded up. */
+static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
+{
+    return n_tokens / page_tokens(c) + (n_tokens % page_tokens(c) != 0);
+}
+
+/* ---- eviction.c */
+
+/* Gives the sequence's memory back. */
+void eviction_close(kvk_cache *c, sequence *s);
+
+/* A sequence in this slot begins anew, without a policy. */
+void eviction_forget(kvk_cache *c, sequence *s);
+
+/* Makes room for n entries in each group, and for what choosing among them needs. KVK_ENOMEM. */
+int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
+
+/* Zeroes the numbers of entries from `from` on. */
+void eviction_begin_entries(sequence *s, uint32_t group, uint32_t from);
+
+/* A fork takes over its parent's eviction; room first, which can fail. */
+int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
+void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
+
+/* Entries that were pages [from, end) of a table are gone: the others' numbers move up. */
+void eviction_compact(sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
+
+/* The first entries of a table are gone. */
+void eviction_slide(sequence *s, uint32_t group, uint32_t gone);
+
+/* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
+int eviction_furnish(kvk_cache *c, sequence *s);
+
+/* ---- trim.c */
+
+moment eviction_now(const kvk_cache *c, const sequence *s);
+
+/* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
+kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
+
+/* Sets c->evict.eligible for the view's pages. Returns how many are. */
+uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
+                           const kvk_policy_view *view);
+
+/* The eligible page of n that goes first by c->evict's tiers and scores; UINT32_MAX if none is. */
+uint32_t eviction_next(const kvk_cache *c, uint32_t n);
+
+typedef struct trim {
+    uint32_t victims; /* in all groups */
+    uint32_t frees;   /* of these, pages that are available at once */
+    int asked;        /* policies that keep count of it were asked */
+} trim;
+
+/* Plans what a sequence has to give up by its own budget: c->evict.counts and victims say what. Changes nothing. */
+trim trim_plan(const kvk_cache *c, const sequence *s, moment at);
+void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at);
+
+/* True if the page comes free at once when this sequence lets it go. */
+int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
+
+/* ---- evict.c */
+
+/* Drops entries (ascending) of a table. Returns the pages that nobody refers to any more. */
+int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
+
+/* ---- pressure.c */
+
+/* Pages that all sequences that yield could give to one, up to `missing`. */
+uint64_t pressure_count(const kvk_cache *c, const sequence *s, uint64_t missing);
+
+/* Chooses `missing` pages to take. KVK_ENOMEM, KVK_ENOPAGE. */
+int pressure_plan(kvk_cache *c, const sequence *s, uint32_t missing);
+void pressure_apply(kvk_cache *c);
+
+/* ---- observe.c */
+
+/* 0 if the masses of a batch may be taken in. KVK_EINVAL. */
+int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result);
+void observe(kvk_cache *c, const flight *b, const kvk_batch_result *result);
+
+/* Remembers what a plan lists. KVK_ENOMEM. */
+int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
+void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
+
+/* ---- near.c */
+
+/* Values per page in a group. */
+static inline uint32_t near_channels(const kvk_cache *c, uint32_t group)
+{
+    return (uint32_t)c->groups[group].near_layers * c->groups[group].near_heads;
+}
+
+/* Room for n pages of text in a sequence that keeps near peaks. KVK_ENOMEM. */
+int near_prepare(kvk_cache *c, sequence *s, uint64_t n);
+
+/* The same whatever its policy. */
+int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
+
+/* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
+void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);
+void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end);
+
+/* The text from this page number on is gone. */
+void near_cut(kvk_cache *c, sequence *s, uint32_t number);
+
+/* A page came to be found: what is known of it goes with it. A sequence attached one: it gets it. */
+void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page);
+void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uint32_t page);
+
+#endif

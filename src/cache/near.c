@@ -1,0 +1,110 @@
+/* near.c: near peaks, what a page did to the queries right after it. They depend on the text alone, so they stay with
+ * the text: a sequence keeps those of all its pages, dropped ones too, and what can be found by others takes its own
+ * along. */
+#include "base/checked.h"
+#include "cache/eviction.h"
+
+#include <string.h>
+
+/* ---- of a sequence */
+
+static int keeps_near(const sequence *s)
+{
+    return eviction_of(s) && (s->eviction->needs & KVK_NEED_NEAR);
+}
+
+int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        group_eviction *e = &s->eviction->groups[g];
+        if (near_channels(c, g) &&
+            memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near) < 0)
+            return KVK_ENOMEM;
+    }
+    return 0;
+}
+
+int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
+{
+    return keeps_near(s) ? near_prepare_all(c, s, n) : 0;
+}
+
+/* The values of a page, those before it at least 0. */
+static float *near_at(kvk_cache *c, sequence *s, uint32_t group, uint32_t number)
+{
+    group_eviction *e = &s->eviction->groups[group];
+    size_t channels = near_channels(c, group);
+    if (number >= e->n_near) {
+        memset(e->near + e->n_near * channels, 0, (number + 1 - e->n_near) * channels * sizeof *e->near);
+        e->n_near = number + 1;
+    }
+    return e->near + number * channels;
+}
+
+void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values)
+{
+    float *near = near_at(c, s, group, number);
+    for (uint32_t i = 0; i < near_channels(c, group); i++)
+        near[i] = near[i] < values[i] ? values[i] : near[i];
+}
+
+void near_cut(kvk_cache *c, sequence *s, uint32_t number)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        s->eviction->groups[g].n_near = min_u32(s->eviction->groups[g].n_near, number);
+}
+
+/* ---- of pages that can be found */
+
+int near_prepare_pages(kvk_cache *c)
+{
+    if (memory_grow(c->memory, &c->page_near, &c->page_near_cap, c->store.pool.cap,
+                    c->near_stride * sizeof *c->page_near) < 0)
+        return KVK_ENOMEM;
+    return memory_grow(c->memory, &c->near_sealed, &c->near_sealed_cap, c->store.pool.cap, sizeof *c->near_sealed);
+}
+
+static float *page_values(const kvk_cache *c, uint32_t page)
+{
+    return c->page_near + (size_t)page * c->near_stride;
+}
+
+static void copy_to_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
+{
+    const group_eviction *e = s->eviction ? &s->eviction->groups[group] : NULL;
+    size_t channels = near_channels(c, group);
+    if (keeps_near(s) && number < e->n_near)
+        memcpy(page_values(c, page), e->near + number * channels, channels * sizeof(float));
+    else
+        memset(page_values(c, page), 0, channels * sizeof(float));
+}
+
+void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
+{
+    c->near_sealed[page] = 0;
+    copy_to_page(c, s, group, number, page);
+}
+
+void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end)
+{
+    if (!table_holds(&s->tables[group], number))
+        return;
+    uint32_t page = *table_at(&s->tables[group], number);
+    if (c->store.pool.pages[page].content == CONTENT_NONE || c->near_sealed[page])
+        return;
+    copy_to_page(c, s, group, number, page);
+    c->near_sealed[page] = end >= ((uint64_t)number + 2) * page_tokens(c);
+}
+
+void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uint32_t page)
+{
+    if (!keeps_near(s) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
+        return;
+    memcpy(near_at(c, s, group, number), page_values(c, page), near_channels(c, group) * sizeof(float));
+}
+
+void near_move(kvk_cache *c, uint32_t old, uint32_t page)
+{
+    memcpy(page_values(c, page), page_values(c, old), c->near_stride * sizeof(float));
+    c->near_sealed[page] = c->near_sealed[old];
+}

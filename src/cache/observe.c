@@ -1,0 +1,329 @@
+/* observe.c: what attention gave each page, into the scores of the sequences that have a policy. A batch's masses are
+ * checked as a whole before any of them counts. */
+#include "base/checked.h"
+#include "cache/eviction.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- what a plan lists */
+
+int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n)
+{
+    uint64_t listings = (uint64_t)n * c->config.n_groups, numbers = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
+        for (uint32_t g = 0; g < c->config.n_groups; g++)
+            numbers += s->tables[g].lost ? s->tables[g].n : 0;
+    }
+    if (memory_grow(c->memory, &b->listings, &b->listings_cap, listings, sizeof *b->listings) < 0)
+        return KVK_ENOMEM;
+    return memory_grow(c->memory, &b->index, &b->index_cap, numbers, sizeof *b->index);
+}
+
+static listing list_table(const kvk_cache *c, flight *b, const table *t, uint32_t end, uint32_t at)
+{
+    listing l = {t->first, table_entries(t, (uint32_t)ceil_div(end, page_tokens(c))), UINT32_MAX};
+    if (t->lost == 0)
+        return l;
+    l.at = at;
+    if (l.n)
+        memcpy(b->index + at, t->index, l.n * sizeof *b->index);
+    return l;
+}
+
+void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n)
+{
+    listing *to = b->listings;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const sequence *s = &c->sequences[(uint32_t)entries[i].seq];
+        for (uint32_t g = 0; g < c->config.n_groups; g++, to++) {
+            *to = list_table(c, b, &s->tables[g], s->n_tokens + entries[i].n_query, at);
+            at += to->at == UINT32_MAX ? 0 : to->n;
+        }
+    }
+}
+
+static uint32_t listed_number(const flight *b, const listing *l, uint32_t k)
+{
+    return l->at == UINT32_MAX ? l->first + k : b->index[l->at + k];
+}
+
+/* ---- reading a batch's masses, entry after entry */
+
+typedef struct mass_reader {
+    kvk_cache *c;
+    const flight *b;
+    const kvk_masses *m;
+    const uint32_t *accepted;
+    uint32_t i;           /* the entry in hand */
+    uint64_t *mean_at;    /* [n_groups] where its values begin */
+    uint64_t *near_at;
+} mass_reader;
+
+static mass_reader read_masses(kvk_cache *c, const flight *b, const kvk_batch_result *result)
+{
+    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places, c->evict.places + c->config.n_groups};
+    memset(c->evict.places, 0, 2 * (size_t)c->config.n_groups * sizeof *c->evict.places);
+    return r;
+}
+
+static const flight_entry *entry_of(const mass_reader *r)
+{
+    return &r->b->entries[r->i];
+}
+
+static const listing *listing_of(const mass_reader *r, uint32_t group)
+{
+    return &r->b->listings[(size_t)r->i * r->c->config.n_groups + group];
+}
+
+static uint32_t rows_of(const mass_reader *r)
+{
+    return r->m->rows ? r->m->rows[r->i] : 1;
+}
+
+static uint32_t accepted_of(const mass_reader *r)
+{
+    return r->accepted ? r->accepted[r->i] : entry_of(r)->n_query;
+}
+
+static uint32_t start_of(const mass_reader *r)
+{
+    return entry_of(r)->end - entry_of(r)->n_query;
+}
+
+/* The first page whose near peaks a batch can change: the one before that of its first query. */
+static uint32_t near_from(const mass_reader *r)
+{
+    uint32_t page = start_of(r) / page_tokens(r->c);
+    return page ? page - 1 : 0;
+}
+
+/* Pages of the listing, at its end, that have near values. */
+static uint32_t near_pages(const mass_reader *r, const listing *l)
+{
+    uint32_t from = near_from(r), n = 0;
+    while (n < l->n && listed_number(r->b, l, l->n - 1 - n) >= from)
+        n++;
+    return n;
+}
+
+static void next_entry(mass_reader *r)
+{
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+        const listing *l = listing_of(r, g);
+        r->mean_at[g] += (uint64_t)rows_of(r) * l->n;
+        if (r->m->near)
+            r->near_at[g] += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
+    }
+    r->i++;
+}
+
+/* The sequence whose scores the entry in hand goes into, or NULL: it has no policy, or was closed or shortened. */
+static sequence *observed_sequence(const mass_reader *r)
+{
+    sequence *s = sequence_find(r->c, entry_of(r)->seq);
+    return s && eviction_of(s) && r->b->epoch > s->cut_epoch && r->m->mean ? s : NULL;
+}
+
+/* Rows that count, and the queries that each is a sum of. */
+static uint32_t counted_rows(const mass_reader *r)
+{
+    if (rows_of(r) == entry_of(r)->n_query)
+        return accepted_of(r);
+    return accepted_of(r) > 0;
+}
+
+static uint32_t queries_of(const mass_reader *r)
+{
+    if (rows_of(r) == entry_of(r)->n_query)
+        return 1;
+    return r->m->n_summed ? r->m->n_summed[r->i] : entry_of(r)->n_query;
+}
+
+static const float *row_at(const mass_reader *r, const float *values, uint32_t group, uint32_t row)
+{
+    return values + group * r->m->stride + r->mean_at[group] + (uint64_t)row * listing_of(r, group)->n;
+}
+
+static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t row)
+{
+    uint64_t n = (uint64_t)near_pages(r, listing_of(r, group)) * near_channels(r->c, group);
+    return r->m->near + group * r->m->near_stride + r->near_at[group] + row * n;
+}
+
+/* ---- checking */
+
+#define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
+
+/* Seen as integers, floats from 0 up are in order, and what is negative, infinite or no number is above them all; but
+ * -0 is as good as 0. */
+static int are_within(const float *values, uint64_t n, float most)
+{
+    uint32_t limit, bad = 0;
+    memcpy(&limit, &most, sizeof limit);
+    for (uint64_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &values[i], sizeof bits);
+        bad |= (uint32_t)(bits > limit) & (uint32_t)(bits != 0x80000000u);
+    }
+    return !bad;
+}
+
+static int check_shape(const mass_reader *r)
+{
+    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query, accepted = accepted_of(r);
+    if (rows != 1 && rows != n_query)
+        return KVK_EINVAL;
+    if (r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query)
+        return KVK_EINVAL;
+    return rows == 1 && accepted > 0 && accepted < n_query ? KVK_EINVAL : 0;
+}
+
+static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
+{
+    uint32_t rows = counted_rows(r), needs = e->needs;
+    const listing *l = listing_of(r, group);
+    uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * near_pages(r, l) * near_channels(r->c, group);
+    if (!are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
+        return KVK_EINVAL;
+    if ((needs & KVK_NEED_PEAK) && r->m->peak && !are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
+        return KVK_EINVAL;
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !are_within(near_row_at(r, group, 0), near, 3.4e38f))
+        return KVK_EINVAL;
+    return 0;
+}
+
+static int check_entry(const mass_reader *r)
+{
+    const sequence *s = observed_sequence(r);
+    int rc = s ? check_shape(r) : 0;
+    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
+        rc = check_group(r, s->eviction, g);
+    return rc;
+}
+
+int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result)
+{
+    if (result->masses->size != sizeof *result->masses)
+        return KVK_EINVAL;
+    mass_reader r = read_masses(c, b, result);
+    for (; r.i < b->n; next_entry(&r))
+        if (check_entry(&r) < 0)
+            return KVK_EINVAL;
+    return 0;
+}
+
+/* ---- taking in */
+
+static double sum_of(const float *values, uint32_t n)
+{
+    double sum[4] = {0, 0, 0, 0};
+    uint32_t k = 0;
+    for (; k + 4 <= n; k += 4)
+        for (uint32_t j = 0; j < 4; j++)
+            sum[j] += (double)values[k + j];
+    for (; k < n; k++)
+        sum[0] += (double)values[k];
+    return sum[0] + sum[1] + sum[2] + sum[3];
+}
+
+/* A row in the order of the table as it is now: pages lost since the plan are left out, pages that came since get 0. */
+static void fit_row(const mass_reader *r, const table *t, const listing *l, const float *row, float *to)
+{
+    for (uint32_t k = 0, at = 0; k < t->n; k++) {
+        while (at < l->n && listed_number(r->b, l, at) < table_number(t, k))
+            at++;
+        to[k] = at < l->n && listed_number(r->b, l, at) == table_number(t, k) ? row[at] : 0;
+    }
+}
+
+/* The row itself, or one made to fit in the scratch (part 0 or 1). */
+static const float *fitted(const mass_reader *r, const sequence *s, uint32_t group, const float *row, uint32_t part)
+{
+    const table *t = &s->tables[group];
+    if (s->shape == entry_of(r)->shape)
+        return row;
+    float *to = r->c->evict.row + (size_t)part * (r->c->evict.row_cap / 2);
+    fit_row(r, t, listing_of(r, group), row, to);
+    return to;
+}
+
+static void count_mass(group_eviction *g, double mass, uint32_t n_queries)
+{
+    g->queries += n_queries;
+    g->mass += mass;
+    g->last = mass / n_queries;
+}
+
+/* `end`: tokens of the text once the row's queries are in it. */
+static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uint32_t row, uint32_t end)
+{
+    const eviction *e = s->eviction;
+    const kvk_policy *policy = eviction_policy(e);
+    float *lanes[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(r->c, s, group, end, lanes);
+    kvk_observation seen = {end - (rows_of(r) == 1 ? entry_of(r)->n_query : 1), queries_of(r), NULL, NULL};
+    seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
+    if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
+        seen.peak = fitted(r, s, group, row_at(r, r->m->peak, group, row), 1);
+    count_mass(&s->eviction->groups[group], sum_of(seen.mean, view.n), seen.n_queries);
+    if (e->settings.target > 0)
+        s->eviction->groups[group].lost *= exp2(-(double)seen.n_queries / 128);
+    if (policy->observe && view.n)
+        policy->observe(&view, &seen);
+}
+
+static void observe_near(const mass_reader *r, sequence *s, uint32_t group, uint32_t row, uint32_t end)
+{
+    const listing *l = listing_of(r, group);
+    uint32_t n = near_pages(r, l), channels = near_channels(r->c, group);
+    const float *values = near_row_at(r, group, row);
+    for (uint32_t k = l->n - n; k < l->n; k++, values += channels) {
+        uint32_t number = listed_number(r->b, l, k);
+        if ((uint64_t)number * page_tokens(r->c) >= end || !table_holds(&s->tables[group], number))
+            continue;
+        near_take(r->c, s, group, number, values);
+        near_settle(r->c, s, group, number, end);
+    }
+}
+
+/* Where plain decoding would have trimmed before it came to this query, so does a batch of drafts. */
+static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
+{
+    moment at = {n_tokens, n_tokens};
+    if (n_tokens % page_tokens(r->c))
+        return;
+    trim t = trim_plan(r->c, s, at);
+    if (t.victims || t.asked)
+        trim_apply(r->c, s, &t, at);
+}
+
+static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
+{
+    if (row > 0)
+        trim_before(r, s, end - 1);
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+        observe_group(r, s, g, row, end);
+        if ((s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, g))
+            observe_near(r, s, g, row, end);
+    }
+}
+
+static void observe_entry(const mass_reader *r)
+{
+    sequence *s = observed_sequence(r);
+    if (!s || queries_of(r) == 0)
+        return;
+    for (uint32_t row = 0; row < counted_rows(r); row++)
+        observe_row(r, s, row, rows_of(r) == entry_of(r)->n_query ? start_of(r) + row + 1 : entry_of(r)->end);
+}
+
+void observe(kvk_cache *c, const flight *b, const kvk_batch_result *result)
+{
+    mass_reader r = read_masses(c, b, result);
+    for (; r.i < b->n; next_entry(&r))
+        observe_entry(&r);
+}

@@ -1,0 +1,185 @@
+/* pressure.c: a reservation that lacks pages takes them from the sequences that yield: of the lowest priority first, then
+ * the page with the smallest share of its table's score. Only pages whose memory comes back at once are taken. */
+#include "base/checked.h"
+#include "cache/eviction.h"
+
+#include <math.h>
+
+static int yields(const sequence *s, const sequence *asker)
+{
+    return s->is_open && !s->swapped && eviction_of(s) && s->eviction->settings.yields &&
+           eviction_policy(s->eviction)->rank && s->priority <= asker->priority;
+}
+
+/* Pages of a table that have gone already by the plan to trim its sequence: they are withheld from the view. */
+static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker)
+{
+    const evict_scratch *e = &c->evict;
+    const uint32_t *victims = e->victims;
+    if (s != asker)
+        return 0;
+    for (uint32_t g = 0; g < group; g++)
+        victims += e->counts[g];
+    for (uint32_t k = 0; k < e->counts[group]; k++)
+        e->eligible[victims[k]] = 0;
+    return e->counts[group];
+}
+
+/* Sets c->evict.eligible to the pages of a table that come free at once. Returns how many may go. */
+static uint32_t open_source(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker,
+                            kvk_policy_view *view)
+{
+    const evict_scratch *e = &c->evict;
+    uint32_t floor = pages_of_tokens(c, s->eviction->settings.floor), n = 0;
+    eviction_eligible(c, s, group, eviction_now(c, s), view);
+    uint32_t held = view->n - withhold_victims(c, s, group, asker);
+    for (uint32_t k = 0; k < view->n; k++) {
+        e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[group].pages[k]);
+        n += e->eligible[k];
+    }
+    return held > floor ? min_u32(n, held - floor) : 0;
+}
+
+uint64_t pressure_count(const kvk_cache *c, const sequence *s, uint64_t missing)
+{
+    float *lanes[KVK_MAX_SCORES];
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < c->n_slots && n < missing; i++) {
+        const sequence *from = &c->sequences[i];
+        for (uint32_t g = 0; yields(from, s) && g < c->config.n_groups; g++) {
+            kvk_policy_view view = eviction_view(c, from, g, from->n_tokens, lanes);
+            n += open_source(c, from, g, s, &view);
+        }
+    }
+    return n < missing ? n : missing;
+}
+
+/* ---- the cheapest pages of all, in a heap with the dearest on top */
+
+static int is_dearer(const candidate *a, const candidate *b)
+{
+    if (a->seq->priority != b->seq->priority)
+        return a->seq->priority > b->seq->priority;
+    if (a->tier != b->tier)
+        return a->tier > b->tier;
+    if (a->price < b->price || a->price > b->price)
+        return a->price > b->price;
+    if (a->seq != b->seq)
+        return a->seq->number < b->seq->number;
+    return a->group != b->group ? a->group > b->group : a->number > b->number;
+}
+
+/* By table, and in it by page number. */
+static int is_later(const candidate *a, const candidate *b)
+{
+    if (a->seq != b->seq)
+        return a->seq->number > b->seq->number;
+    return a->group != b->group ? a->group > b->group : a->number > b->number;
+}
+
+static void sift_down(candidate *heap, uint32_t n, uint32_t i, int (*above)(const candidate *, const candidate *))
+{
+    for (uint32_t child = 2 * i + 1; child < n; i = child, child = 2 * i + 1) {
+        child += child + 1 < n && above(&heap[child + 1], &heap[child]);
+        if (!above(&heap[child], &heap[i]))
+            return;
+        candidate moved = heap[i];
+        heap[i] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+static void heapify(candidate *heap, uint32_t n, int (*above)(const candidate *, const candidate *))
+{
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift_down(heap, n, i, above);
+}
+
+/* Returns 0 if it is dearer than `missing` others. */
+static int offer(evict_scratch *e, uint32_t missing, const candidate *page)
+{
+    if (e->n_candidates < missing) {
+        e->candidates[e->n_candidates++] = *page;
+        if (e->n_candidates == missing)
+            heapify(e->candidates, missing, is_dearer);
+        return 1;
+    }
+    if (!is_dearer(&e->candidates[0], page))
+        return 0;
+    e->candidates[0] = *page;
+    sift_down(e->candidates, missing, 0, is_dearer);
+    return 1;
+}
+
+/* The share of a table's score that is lost with a page. */
+static float price_of(float score, double total)
+{
+    double price = total > 0 ? (double)score / total : 0;
+    return price >= 0 ? (float)price : -INFINITY;
+}
+
+/* Offers a table's pages in the order in which they go. */
+static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker, uint32_t missing)
+{
+    evict_scratch *e = &c->evict;
+    float *lanes[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
+    view.eligible = e->eligible;
+    double total = 0;
+    uint32_t quota = open_source(c, s, group, asker, &view);
+    if (quota == 0)
+        return;
+    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
+    for (uint32_t k = 0; k < view.n; k++)
+        total += (double)e->score[k];
+    for (uint32_t n = 0; n < quota; n++) {
+        uint32_t k = eviction_next(c, view.n);
+        candidate page = {s, price_of(e->score[k], total), e->tier[k], group, table_number(&s->tables[group], k)};
+        if (!offer(e, missing, &page))
+            return;
+        e->eligible[k] = 0;
+    }
+}
+
+int pressure_plan(kvk_cache *c, const sequence *s, uint32_t missing)
+{
+    evict_scratch *e = &c->evict;
+    if (memory_grow(c->memory, &e->candidates, &e->candidates_cap, missing, sizeof *e->candidates) < 0)
+        return KVK_ENOMEM;
+    e->n_candidates = 0;
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        for (uint32_t g = 0; yields(&c->sequences[i], s) && g < c->config.n_groups; g++)
+            offer_table(c, &c->sequences[i], g, s, missing);
+    return e->n_candidates < missing ? KVK_ENOPAGE : 0;
+}
+
+/* ---- taking them */
+
+static void sort(candidate *pages, uint32_t n)
+{
+    heapify(pages, n, is_later);
+    while (n > 1) {
+        candidate last = pages[--n];
+        pages[n] = pages[0];
+        pages[0] = last;
+        sift_down(pages, n, 0, is_later);
+    }
+}
+
+static int same_table(const candidate *a, const candidate *b)
+{
+    return a->seq == b->seq && a->group == b->group;
+}
+
+void pressure_apply(kvk_cache *c)
+{
+    const evict_scratch *e = &c->evict;
+    sort(e->candidates, e->n_candidates);
+    for (uint32_t i = 0, n; i < e->n_candidates; i += n) {
+        const candidate *first = &e->candidates[i];
+        sequence *s = &c->sequences[first->seq - c->sequences];
+        for (n = 0; i + n < e->n_candidates && same_table(first + n, first); n++)
+            e->victims[n] = table_find(&s->tables[first->group], first[n].number);
+        evict_entries(c, s, first->group, e->victims, n);
+    }
+}

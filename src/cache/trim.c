@@ -1,0 +1,250 @@
+/* trim.c: which pages a sequence gives up by its own budget. Decided on the side, with nothing changed. */
+#include "base/checked.h"
+#include "cache/eviction.h"
+
+#include <string.h>
+
+static uint32_t start_of_oldest(const kvk_cache *c, kvk_seq handle, uint32_t n_tokens)
+{
+    uint32_t oldest = n_tokens;
+    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
+        for (uint32_t i = 0; i < b->n; i++)
+            if (b->entries[i].seq == handle)
+                oldest = min_u32(oldest, b->entries[i].end - b->entries[i].n_query);
+    return oldest;
+}
+
+moment eviction_now(const kvk_cache *c, const sequence *s)
+{
+    uint32_t settled = s->n_in_flight ? start_of_oldest(c, sequence_handle(c, s), s->n_tokens) : s->n_tokens;
+    return (moment){s->n_tokens, settled};
+}
+
+/* ---- views */
+
+static const kvk_near *near_views(const kvk_cache *c, const eviction *e)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
+                                .n_pages = e->groups[g].n_near,
+                                .layers = c->groups[g].near_layers,
+                                .heads = c->groups[g].near_heads};
+    return e->near;
+}
+
+kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
+{
+    const eviction *e = s->eviction;
+    const group_eviction *g = &e->groups[group];
+    for (uint32_t k = 0; k < eviction_policy(e)->n_scores; k++)
+        lanes[k] = g->lanes + (size_t)k * g->lane_cap;
+    return (kvk_policy_view){.knobs = e->settings.choice.knobs,
+                             .group = group,
+                             .n_groups = c->config.n_groups,
+                             .page_tokens = page_tokens(c),
+                             .budget = g->budget,
+                             .n_tokens = n_tokens,
+                             .n_prompt = e->settings.n_prompt,
+                             .n = table_entries(&s->tables[group], (uint32_t)ceil_div(n_tokens, page_tokens(c))),
+                             .index = s->tables[group].index,
+                             .scores = lanes,
+                             .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
+}
+
+/* ---- eligibility */
+
+static kvk_protection protection(const kvk_cache *c, const eviction *e, uint32_t group)
+{
+    const kvk_policy *policy = eviction_policy(e);
+    return policy->protect ? policy->protect(e->settings.choice.knobs, e->groups[group].budget, page_tokens(c))
+                           : (kvk_protection){0, 0};
+}
+
+static uint32_t withhold_pinned(const kvk_cache *c, const table *t, uint32_t from, uint32_t end)
+{
+    uint32_t n = 0;
+    for (uint32_t k = from; k < end; k++) {
+        c->evict.eligible[k] = !pool_is_pinned(&c->store.pool, t->pages[k]);
+        n += c->evict.eligible[k];
+    }
+    return n;
+}
+
+uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
+                           const kvk_policy_view *view)
+{
+    const table *t = &s->tables[group];
+    kvk_protection keep = protection(c, s->eviction, group);
+    uint32_t full = at.settled / page_tokens(c), recent = pages_of_tokens(c, keep.recent);
+    uint32_t from = table_below(t, min_u32(pages_of_tokens(c, keep.sinks), table_end(t)));
+    uint32_t end = full > recent ? min_u32(table_below(t, full - recent), view->n) : 0;
+    memset(c->evict.eligible, 0, view->n);
+    if (from >= end)
+        return 0;
+    if (c->store.pool.pins_cap)
+        return withhold_pinned(c, t, from, end);
+    memset(c->evict.eligible + from, 1, end - from);
+    return end - from;
+}
+
+/* ---- the smallest budget that keeps a share of the mass */
+
+static int goes_before(const evict_scratch *e, uint32_t a, uint32_t b)
+{
+    if (e->tier[a] != e->tier[b])
+        return e->tier[a] < e->tier[b];
+    return e->score[a] < e->score[b];
+}
+
+uint32_t eviction_next(const kvk_cache *c, uint32_t n)
+{
+    const evict_scratch *e = &c->evict;
+    uint32_t best = UINT32_MAX;
+    for (uint32_t k = 0; k < n; k++)
+        if (e->eligible[k] && (best == UINT32_MAX || goes_before(e, k, best)))
+            best = k;
+    return best;
+}
+
+static double total_score(const evict_scratch *e, uint32_t n)
+{
+    double total = 0;
+    for (uint32_t k = 0; k < n; k++)
+        total += (double)e->score[k];
+    return total;
+}
+
+/* How many pages may go so that the rest keeps the target share, `most` at most. Uses up the scratch. */
+static uint32_t pages_to_spare(const kvk_cache *c, const eviction *e, const kvk_policy_view *view, uint32_t most)
+{
+    const evict_scratch *scratch = &c->evict;
+    double lost = e->groups[view->group].lost;
+    policy_rank(eviction_policy(e), view, scratch->score, scratch->tier);
+    double allowed = (1 - (double)e->settings.target) * (total_score(scratch, view->n) + lost);
+    for (uint32_t n = 0; n < most; n++) {
+        uint32_t next = eviction_next(c, view->n);
+        if (next == UINT32_MAX || lost + (double)scratch->score[next] > allowed)
+            return n;
+        lost += (double)scratch->score[next];
+        scratch->eligible[next] = 0;
+    }
+    return most;
+}
+
+/* ---- trimming */
+
+/* Pages that have to go so that a table and the page of the next token fit. */
+static uint32_t pages_over(const kvk_cache *c, const sequence *s, const kvk_policy_view *view)
+{
+    const eviction *e = s->eviction;
+    uint64_t held = (uint64_t)view->n + (view->n_tokens % page_tokens(c) == 0);
+    uint32_t limit = e->groups[view->group].limit;
+    return held > limit ? (uint32_t)(held - limit) + e->settings.slack : 0;
+}
+
+static uint32_t wanted(const kvk_cache *c, const sequence *s, moment at, const kvk_policy_view *view)
+{
+    const eviction *e = s->eviction;
+    uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor), more;
+    uint32_t held = view->n + (view->n_tokens % page_tokens(c) == 0);
+    if (e->settings.target == 0 || held <= floor)
+        return over;
+    more = pages_to_spare(c, e, view, held - floor);
+    eviction_eligible(c, s, view->group, at, view);
+    return max_u32(over, more);
+}
+
+static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *view)
+{
+    return (e->needs & KVK_NEED_ASK) && e->groups[view->group].limit != UINT32_MAX &&
+           view->n_tokens % page_tokens(c) == 0 && view->n_tokens > 0 && e->asked_at != view->n_tokens;
+}
+
+/* The policy's numbers in a copy, for one that changes them when it chooses. Returns the place after them. */
+static float *copy_lanes(const kvk_policy *policy, const kvk_policy_view *view, float **lanes, float *to)
+{
+    for (uint32_t k = 0; policy->choose && k < policy->n_scores; k++, to += view->n) {
+        if (view->n)
+            memcpy(to, lanes[k], view->n * sizeof *to);
+        lanes[k] = to;
+    }
+    return to;
+}
+
+int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page)
+{
+    const pool *p = &c->store.pool;
+    const page_record *g = &p->pages[page];
+    return g->refs == 1 && page < p->limit && g->epoch < p->oldest_open && s->last_epoch < p->oldest_open;
+}
+
+/* Where the answers about the next table go. */
+typedef struct trim_cursor {
+    uint32_t *victims;
+    float *lanes;
+} trim_cursor;
+
+static void plan_group(const kvk_cache *c, const sequence *s, moment at, uint32_t g, trim_cursor *to, trim *out)
+{
+    const evict_scratch *e = &c->evict;
+    const kvk_policy *policy = eviction_policy(s->eviction);
+    float *lanes[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
+    to->lanes = copy_lanes(policy, &view, lanes, to->lanes);
+    eviction_eligible(c, s, g, at, &view);
+    view.eligible = e->eligible;
+    uint32_t want = wanted(c, s, at, &view);
+    policy_scratch scratch = {e->score, e->tier, e->order};
+    e->counts[g] = want || asks(c, s->eviction, &view) ? policy_choose(policy, &view, want, &scratch, to->victims) : 0;
+    for (uint32_t k = 0; k < e->counts[g]; k++)
+        out->frees += (uint32_t)eviction_frees(c, s, s->tables[g].pages[to->victims[k]]);
+    to->victims += e->counts[g];
+    out->victims += e->counts[g];
+}
+
+/* True if a group's policy has something to say: the usual decode step has nothing to trim. */
+static int has_to_trim(const kvk_cache *c, const sequence *s, moment at)
+{
+    float *lanes[KVK_MAX_SCORES];
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
+        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || s->eviction->settings.target > 0)
+            return 1;
+    }
+    return 0;
+}
+
+trim trim_plan(const kvk_cache *c, const sequence *s, moment at)
+{
+    trim out = {0, 0, 0};
+    trim_cursor to = {c->evict.victims, c->evict.lanes};
+    memset(c->evict.counts, 0, c->config.n_groups * sizeof *c->evict.counts);
+    if (!has_to_trim(c, s, at))
+        return out;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        plan_group(c, s, at, g, &to, &out);
+    out.asked = eviction_policy(s->eviction)->choose != NULL;
+    return out;
+}
+
+/* The numbers that the policy changed when it chose. */
+static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t group, trim_cursor *from)
+{
+    float *lanes[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(c, s, group, at.n_tokens, lanes);
+    for (uint32_t k = 0; k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
+        if (view.n)
+            memcpy(lanes[k], from->lanes, view.n * sizeof(float));
+}
+
+void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
+{
+    trim_cursor from = {c->evict.victims, c->evict.lanes};
+    s->eviction->asked_at = at.n_tokens;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        if (t->asked)
+            take_lanes(c, s, at, g, &from);
+        evict_entries(c, s, g, from.victims, c->evict.counts[g]);
+        from.victims += c->evict.counts[g];
+    }
+}
