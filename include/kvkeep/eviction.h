@@ -39,14 +39,14 @@ typedef struct kvk_eviction {
 } kvk_eviction;
 
 /* Fills in `size` and the defaults. */
-KVK_API void kvk_eviction_init(kvk_eviction *eviction);
+KVK_API void kvk_eviction_init(kvk_eviction *settings);
 
 /* Sets how a sequence is evicted from now on. Scores begin anew; pages lost stay lost. NULL: no policy. Forks take it
  * over, scores included. KVK_ESTALE, KVK_ESTATE while it is swapped, KVK_EBUSY while a batch in flight holds it,
  * KVK_ENOMEM, KVK_EINVAL: a field or knob out of range, `target` with a policy whose score is no mass, or a budget too
  * small: of its whole pages at least one must be left besides `slack` and what the policy protects. While a recorder is
  * attached, a policy that is not the library's own gives KVK_ESTATE. */
-KVK_API int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *eviction);
+KVK_API int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *settings);
 
 /* What attention gave the pages of a batch. For each group, entry after entry, `rows` times the pages that the plan
  * lists for it (in its order, whatever its form). Entries of sequences without a policy have their places too; what

@@ -1,6 +1,6 @@
 /* audit.c: checks the invariants of docs/invariants.md over the whole state, and reports every violation. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,13 +90,13 @@ static void check_free_stack(audit *a)
 
 /* ---- T: tables */
 
-static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t i)
+static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t k)
 {
     const pool *p = &a->c->store.pool;
-    uint32_t id = *table_at(&s->tables[g], i);
-    uint64_t before = (uint64_t)i * page_tokens(a->c);
+    uint32_t id = s->tables[g].pages[k];
+    uint64_t before = (uint64_t)table_number(&s->tables[g], k) * page_tokens(a->c);
     if (id >= p->unseen) {
-        violated(a, "T1", "group %u entry %u names page %u, never taken", g, i, id);
+        violated(a, "T1", "group %u entry %u names page %u, never taken", g, k, id);
         return;
     }
     a->seen[id]++;
@@ -125,6 +125,36 @@ static void check_chain(audit *a, const sequence *s)
     EXPECT(a, "C4", i == 0 && node == CHAIN_ROOT, "a sequence's chain has another length than its full pages");
 }
 
+/* ---- E: eviction */
+
+/* Ascending numbers between the table's ends, as many missing as it says, none of them at a token not yet settled. */
+static void check_index(audit *a, const sequence *s, uint32_t g)
+{
+    const table *t = &s->tables[g];
+    for (uint32_t k = 0; t->indexed && k < t->n; k++)
+        EXPECT(a, "E1", t->index[k] >= (k ? t->index[k - 1] + 1 : t->first) && t->index[k] < table_end(t),
+               "group %u entry %u stands for page number %u", g, k, t->index[k]);
+    EXPECT(a, "E1", t->indexed || t->lost == 0, "group %u lacks %u pages and keeps no numbers", g, t->lost);
+    if (t->lost)
+        EXPECT(a, "E2", s->first_taint <= s->n_tokens, "group %u lacks pages and the sequence is untainted", g);
+}
+
+/* Full named pages past a loss belong to no chain. */
+static void check_evicted(audit *a, const sequence *s)
+{
+    const kvk_cache *c = a->c;
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        check_index(a, s, g);
+        if (eviction_of(s))
+            EXPECT(a, "E3",
+                   s->eviction->groups[g].lane_cap >= s->tables[g].n || eviction_policy(s->eviction)->n_scores == 0,
+                   "group %u has scores for %u pages of %u", g, s->eviction->groups[g].lane_cap, s->tables[g].n);
+    }
+    if (c->config.content != KVK_CONTENT_NONE && s->chain != CHAIN_BROKEN && s->first_taint != UINT32_MAX)
+        EXPECT(a, "E2", (uint64_t)(s->n_committed / page_tokens(c)) * page_tokens(c) <= s->first_taint,
+               "tokens %u of a sequence tainted from %u on can be found", s->n_committed, s->first_taint);
+}
+
 /* The shape of a sequence's tables, wherever its pages are. */
 static void check_shape(audit *a, const sequence *s)
 {
@@ -136,6 +166,7 @@ static void check_shape(audit *a, const sequence *s)
         EXPECT(a, "T5", t->first <= sequence_needs_from(c, g, s->n_committed), "group %u begins at entry %u", g,
                t->first);
     }
+    check_evicted(a, s);
     EXPECT(a, "T2", s->n_committed <= s->n_tokens && s->n_tokens <= sequence_room(c, s),
            "committed %u, tokens %u, room %llu", s->n_committed, s->n_tokens, (unsigned long long)sequence_room(c, s));
     EXPECT(a, "H2", !s->swapped || table_end(&s->tables[0]) == ceil_div(s->n_tokens, page_tokens(c)),
@@ -150,8 +181,8 @@ static void check_sequence(audit *a, const sequence *s)
         return;
     check_chain(a, s);
     for (uint32_t g = 0; g < a->c->config.n_groups && !s->swapped; g++)
-        for (uint32_t i = s->tables[g].first; i < table_end(&s->tables[g]); i++)
-            check_entry(a, s, g, i);
+        for (uint32_t k = 0; k < s->tables[g].n; k++)
+            check_entry(a, s, g, k);
 }
 
 static void check_refs(audit *a)

@@ -198,6 +198,11 @@ static void close_batch(kvk_cache *c, flight *b)
     c->batches[--c->n_batches] = ended;
 }
 
+static int takes_masses(const flight *b, const kvk_batch_result *result)
+{
+    return b->observed && result && result->masses;
+}
+
 static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
 {
     flight *b = find_batch(c, id);
@@ -207,11 +212,11 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
         return KVK_EINVAL;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = check_result(c, b, accepted);
-    if (rc == 0 && result && result->masses && b->observed)
+    if (rc == 0 && takes_masses(b, result))
         rc = observe_check(c, b, result);
     if (rc < 0)
         return rc;
-    if (result && result->masses && b->observed)
+    if (takes_masses(b, result))
         observe(c, b, result);
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
@@ -228,8 +233,9 @@ int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *res
 {
     if (!cache_is_ready(cache) || (result && result->size != sizeof *result))
         return cache_refuses(cache);
-    int rc = batch_end(cache, batch, result);
+    const flight *b = find_batch(cache, batch);
+    int observed = b && takes_masses(b, result), rc = batch_end(cache, batch, result);
     if (cache->recorder)
-        record_end(cache, batch, result, NULL, rc);
+        record_end(cache, batch, result, observed && rc >= 0 ? cache->evict.places : NULL, rc);
     return rc;
 }

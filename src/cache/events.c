@@ -1,5 +1,5 @@
 /* events.c: tells a caller what became findable and what is no more. */
-#include "cache/eviction.h"
+#include "cache/cache.h"
 
 static void tell(kvk_cache *c, const kvk_event *event)
 {

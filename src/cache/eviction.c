@@ -7,12 +7,12 @@
 #include <math.h>
 #include <string.h>
 
-void kvk_eviction_init(kvk_eviction *eviction)
+void kvk_eviction_init(kvk_eviction *settings)
 {
-    if (!eviction)
+    if (!settings)
         return;
-    *eviction = (kvk_eviction){.size = sizeof *eviction, .yields = 1};
-    kvk_policy_defaults(kvk_policy_at(0), &eviction->choice);
+    *settings = (kvk_eviction){.size = sizeof *settings, .yields = 1};
+    kvk_policy_defaults(kvk_policy_at(0), &settings->choice);
 }
 
 /* ---- memory */
@@ -22,8 +22,7 @@ void eviction_close(kvk_cache *c, sequence *s)
     eviction *e = s->eviction;
     for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
         memory_give(c->memory, e->groups[g].lanes, e->groups[g].lane_floats * sizeof(float));
-        memory_give(c->memory, e->groups[g].near,
-                    (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
+        memory_give(c->memory, e->groups[g].near, (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
     }
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
@@ -69,7 +68,7 @@ static int take_parts(kvk_cache *c, eviction *e)
 int eviction_furnish(kvk_cache *c, sequence *s)
 {
     if (memory_grow(c->memory, &c->evict.counts, &c->evict.counts_cap, c->config.n_groups, sizeof(uint32_t)) < 0 ||
-        memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, 2u * c->config.n_groups, sizeof(uint64_t)) < 0)
+        memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, c->config.n_groups, sizeof(observed_places)) < 0)
         return KVK_ENOMEM;
     if (s->eviction)
         return 0;
@@ -189,8 +188,8 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0 ||
             grow_lanes(c, to, n_lanes_of(parent->eviction), 0, parent->tables[g].n) < 0)
             return KVK_ENOMEM;
-        if (from->n_near && memory_grow(c->memory, &to->near, &to->near_cap, from->n_near,
-                                        near_channels(c, g) * sizeof(float)) < 0)
+        if (from->n_near &&
+            memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
@@ -199,14 +198,14 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
 {
     const group_eviction *from = &parent->eviction->groups[g];
-    group_eviction *to = &child->eviction->groups[g], memory = *to;
+    group_eviction *to = &child->eviction->groups[g], had = *to;
     uint32_t n_lanes = n_lanes_of(parent->eviction);
     *to = *from;
-    to->lanes = memory.lanes;
-    to->lane_floats = memory.lane_floats;
-    to->lane_cap = n_lanes ? memory.lane_floats / n_lanes : 0;
-    to->near = memory.near;
-    to->near_cap = memory.near_cap;
+    to->lanes = had.lanes;
+    to->lane_floats = had.lane_floats;
+    to->lane_cap = n_lanes ? had.lane_floats / n_lanes : 0;
+    to->near = had.near;
+    to->near_cap = had.near_cap;
     for (uint32_t k = 0; k < n_lanes && parent->tables[g].n; k++)
         memcpy(to->lanes + (size_t)k * to->lane_cap, from->lanes + (size_t)k * from->lane_cap,
                parent->tables[g].n * sizeof(float));
@@ -254,10 +253,15 @@ static uint32_t sloped(const kvk_cache *c, const kvk_eviction *settings, uint32_
     return sloped < KVK_MAX_TOKENS ? (uint32_t)sloped : KVK_MAX_TOKENS;
 }
 
+static int evicts(const kvk_eviction *settings)
+{
+    return settings->choice.policy->rank || settings->choice.policy->choose;
+}
+
 static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
 {
     const kvk_policy *policy = settings->choice.policy;
-    if (!policy->rank && !policy->choose)
+    if (!evicts(settings))
         return 0;
     if (settings->budgets)
         return settings->budgets[group];
@@ -282,7 +286,7 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
         uint32_t budget = budget_of(c, settings, g);
         if (budget > KVK_MAX_TOKENS)
             return KVK_EINVAL;
-        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0);
+        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0 || !evicts(settings));
         if (!unlimited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
             return KVK_EINVAL;
         e->budgets[g] = budget;
@@ -368,12 +372,12 @@ static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
     return 0;
 }
 
-int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *eviction)
+int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *settings)
 {
     if (!cache_is_ready(cache))
         return cache_refuses(cache);
-    int rc = set_eviction(cache, seq, eviction);
+    int rc = set_eviction(cache, seq, settings);
     if (cache->recorder)
-        record_set_eviction(cache, seq, eviction, rc);
+        record_set_eviction(cache, seq, settings, rc);
     return rc;
 }

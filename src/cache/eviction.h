@@ -34,7 +34,7 @@ struct eviction {
     int is_on;             /* a policy is set; else only pages lost are counted */
     kvk_eviction settings; /* budgets NULL: they stand in the groups */
     uint32_t needs;
-    uint32_t asked_at; /* n_tokens when a KVK_NEED_ASK policy was asked last */
+    uint32_t asked_at;      /* n_tokens when a KVK_NEED_ASK policy was asked last */
     group_eviction *groups; /* [n_groups] */
     kvk_near *near;         /* [n_groups] for views */
     uint32_t *budgets;      /* [n_groups] scratch of setting them */

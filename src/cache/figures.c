@@ -60,8 +60,7 @@ static void put_pages(const kvk_cache *c, const sequence *s, uint32_t group, kvk
 {
     const table *t = &s->tables[group];
     for (uint32_t k = 0; k < n; k++)
-        scores[k] =
-            (kvk_page_score){.page = t->pages[k], .position = table_number(t, k) * page_tokens(c)};
+        scores[k] = (kvk_page_score){.page = t->pages[k], .position = table_number(t, k) * page_tokens(c)};
 }
 
 static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kvk_page_score *scores)

@@ -57,15 +57,14 @@ typedef struct mass_reader {
     const flight *b;
     const kvk_masses *m;
     const uint32_t *accepted;
-    uint32_t i;           /* the entry in hand */
-    uint64_t *mean_at;    /* [n_groups] where its values begin */
-    uint64_t *near_at;
+    uint32_t i;          /* the entry in hand */
+    observed_places *at; /* [n_groups] where its values begin */
 } mass_reader;
 
 static mass_reader read_masses(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 {
-    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places, c->evict.places + c->config.n_groups};
-    memset(c->evict.places, 0, 2 * (size_t)c->config.n_groups * sizeof *c->evict.places);
+    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places};
+    memset(r.at, 0, c->config.n_groups * sizeof *r.at);
     return r;
 }
 
@@ -114,9 +113,9 @@ static void next_entry(mass_reader *r)
 {
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         const listing *l = listing_of(r, g);
-        r->mean_at[g] += (uint64_t)rows_of(r) * l->n;
+        r->at[g].mean += (uint64_t)rows_of(r) * l->n;
         if (r->m->near)
-            r->near_at[g] += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
+            r->at[g].near += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
     }
     r->i++;
 }
@@ -145,13 +144,13 @@ static uint32_t queries_of(const mass_reader *r)
 
 static const float *row_at(const mass_reader *r, const float *values, uint32_t group, uint32_t row)
 {
-    return values + group * r->m->stride + r->mean_at[group] + (uint64_t)row * listing_of(r, group)->n;
+    return values + group * r->m->stride + r->at[group].mean + (uint64_t)row * listing_of(r, group)->n;
 }
 
 static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t row)
 {
     uint64_t n = (uint64_t)near_pages(r, listing_of(r, group)) * near_channels(r->c, group);
-    return r->m->near + group * r->m->near_stride + r->near_at[group] + row * n;
+    return r->m->near + group * r->m->near_stride + r->at[group].near + row * n;
 }
 
 /* ---- checking */

@@ -1,5 +1,5 @@
-/* pressure.c: a reservation that lacks pages takes them from the sequences that yield: of the lowest priority first, then
- * the page with the smallest share of its table's score. Only pages whose memory comes back at once are taken. */
+/* pressure.c: a reservation that lacks pages takes them from the sequences that yield: of the lowest priority first, and
+ * there the page with the smallest share of its table's score. Only pages whose memory comes back at once are taken. */
 #include "base/checked.h"
 #include "cache/eviction.h"
 
@@ -77,22 +77,22 @@ static int is_later(const candidate *a, const candidate *b)
     return a->group != b->group ? a->group > b->group : a->number > b->number;
 }
 
-static void sift_down(candidate *heap, uint32_t n, uint32_t i, int (*above)(const candidate *, const candidate *))
+static void sift_down(candidate *pages, uint32_t n, uint32_t i, int (*above)(const candidate *, const candidate *))
 {
     for (uint32_t child = 2 * i + 1; child < n; i = child, child = 2 * i + 1) {
-        child += child + 1 < n && above(&heap[child + 1], &heap[child]);
-        if (!above(&heap[child], &heap[i]))
+        child += child + 1 < n && above(&pages[child + 1], &pages[child]);
+        if (!above(&pages[child], &pages[i]))
             return;
-        candidate moved = heap[i];
-        heap[i] = heap[child];
-        heap[child] = moved;
+        candidate moved = pages[i];
+        pages[i] = pages[child];
+        pages[child] = moved;
     }
 }
 
-static void heapify(candidate *heap, uint32_t n, int (*above)(const candidate *, const candidate *))
+static void heapify(candidate *pages, uint32_t n, int (*above)(const candidate *, const candidate *))
 {
     for (uint32_t i = n / 2; i-- > 0;)
-        sift_down(heap, n, i, above);
+        sift_down(pages, n, i, above);
 }
 
 /* Returns 0 if it is dearer than `missing` others. */

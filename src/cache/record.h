@@ -17,12 +17,6 @@ typedef struct reservation {
     uint32_t had;
 } reservation;
 
-/* How many floats of a group a batch has read, as kvk_masses says. */
-typedef struct observed_places {
-    uint64_t mean; /* in `mean`, and in `peak` */
-    uint64_t near;
-} observed_places;
-
 void record_open(kvk_cache *c, kvk_seq seq, const kvk_seq_params *params);
 void record_close(kvk_cache *c, kvk_seq seq, int rc);
 void record_fork(kvk_cache *c, kvk_seq parent, kvk_seq child, int rc);
@@ -36,8 +30,8 @@ void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int r
 /* `places` [n_groups]: what was there to be read of result->masses; NULL: nothing, as when the call has failed. */
 void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc);
 
-/* `eviction` NULL: no policy. */
-void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *eviction, int rc);
+/* `settings` NULL: no policy. */
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *settings, int rc);
 void record_evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n, int rc);
 void record_pin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_unpin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);

@@ -47,18 +47,18 @@ static int print_policy(const kvk_eviction *e, char *text)
     return kvk_policy_print(&e->choice, text, KVK_MAX_POLICY_TEXT) >= 0 && policy_is_own(e->choice.policy);
 }
 
-void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *eviction, int rc)
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *settings, int rc)
 {
     char policy[KVK_MAX_POLICY_TEXT];
-    if ((eviction && !print_policy(eviction, policy)) || !line_begin(c, "set_eviction", rc))
+    if ((settings && !print_policy(settings, policy)) || !line_begin(c, "set_eviction", rc))
         return;
     line_field(c->recorder, "seq", known_id(seq));
-    if (eviction)
+    if (settings)
         line_word(c->recorder, "policy", policy);
     else
         line_text(c->recorder, ",\"policy\":null");
-    if (eviction)
-        put_eviction(c, eviction);
+    if (settings)
+        put_eviction(c, settings);
     line_finish(c, rc);
 }
 

@@ -316,7 +316,7 @@ static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
     sequence *child = closed_slot(c);
     if (!child)
         return KVK_ENOMEM;
-    parent = sequence_find(c, seq); /* slots may have moved */
+    parent = &c->sequences[(uint32_t)seq]; /* slots may have moved */
     if (prepare_fork(c, child, parent) < 0)
         return KVK_ENOMEM;
     open_slot(c, child);

@@ -60,9 +60,10 @@ static void raise(float *restrict highest, const float *restrict peak, uint32_t 
         highest[i] = peak[i] > highest[i] ? peak[i] : highest[i];
 }
 
-static int is_shared(const kvk_policy_view *view)
+/* One importance for a page in all groups, and a place to keep it. */
+static int keeps_importance(const kvk_policy_view *view)
 {
-    return view->near && view->knobs[LAYERS] != 0;
+    return view->near && view->knobs[LAYERS] != 0 && view->shared;
 }
 
 /* Once for all groups, when the last of them has been told of the last query of a page. */
@@ -70,7 +71,7 @@ static void renew_importance(const kvk_policy_view *view, const kvk_observation 
 {
     uint32_t tokens = view->page_tokens;
     uint64_t end = (uint64_t)seen->first_query + seen->n_queries;
-    if (!is_shared(view) || view->group + 1 < view->n_groups || end / tokens == seen->first_query / tokens)
+    if (!keeps_importance(view) || view->group + 1 < view->n_groups || end / tokens == seen->first_query / tokens)
         return;
     near_pages text = {.n = (uint32_t)(end / tokens), .importance = view->shared};
     near_importance(view->near, view->n_groups, view->knobs[DAMPING], &text);
@@ -105,7 +106,7 @@ static uint32_t reserved_pages(const kvk_policy_view *view)
 static int is_renewed(const kvk_policy_view *view)
 {
     uint32_t n = view->near[view->group].n_pages;
-    return is_shared(view) && n > 0 && (view->shared[n - 1] > 0 || (n > 1 && view->shared[n - 2] > 0));
+    return keeps_importance(view) && n > 0 && (view->shared[n - 1] > 0 || (n > 1 && view->shared[n - 2] > 0));
 }
 
 static void find_importance(const kvk_policy_view *view, float *importance)
@@ -116,7 +117,7 @@ static void find_importance(const kvk_policy_view *view, float *importance)
     else if (is_renewed(view))
         for (uint32_t i = 0; i < view->n; i++)
             importance[i] = view->index[i] < view->near[view->group].n_pages ? view->shared[view->index[i]] : 0;
-    else if (is_shared(view))
+    else if (view->knobs[LAYERS] != 0)
         near_importance(view->near, view->n_groups, view->knobs[DAMPING], &table);
     else
         near_importance(&view->near[view->group], 1, view->knobs[DAMPING], &table);

@@ -205,7 +205,7 @@ static int call_end(run *r)
     kvk_batch batch = r->batches[byte(r) % BATCHES];
     for (int i = 0; i < ENTRIES; i++)
         accepted[i] = number(r);
-    kvk_batch_result result = {sizeof result, byte(r) % (ENTRIES + 1), accepted};
+    kvk_batch_result result = {.size = sizeof result, .n = byte(r) % (ENTRIES + 1), .accepted = accepted};
     return kvk_batch_end(r->cache, batch, byte(r) % 2 ? &result : NULL);
 }
 

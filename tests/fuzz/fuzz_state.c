@@ -34,7 +34,7 @@ static int take(void *ctx, const char *from, size_t n)
 
 static kvk_cache *open_cache(uint8_t kind)
 {
-    static const kvk_group windows[] = {{0, 0}, {6, 0}};
+    static const kvk_group windows[] = {{.window = 0}, {.window = 6}};
     kvk_config config;
     kvk_cache *cache = NULL;
     kvk_config_init(&config);

@@ -123,7 +123,7 @@ static int closes_the_parent(day *d)
 static int ends_the_child(day *d)
 {
     const uint32_t accepted = 1;
-    const kvk_batch_result result = {sizeof result, 1, &accepted};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .accepted = &accepted};
     return kvk_batch_end(d->cache, d->batches[0], &result);
 }
 

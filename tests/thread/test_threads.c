@@ -74,7 +74,7 @@ static void decode(worker *w, kvk_seq seq)
     int32_t pages[PAGES];
     const kvk_batch_entry entry = {.seq = seq, .n_query = 2};
     const uint32_t accepted = draw(w, 3);
-    const kvk_batch_result result = {sizeof result, 1, &accepted};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .accepted = &accepted};
     kvk_batch batch;
     kvk_plan plan;
     kvk_plan_init(&plan);

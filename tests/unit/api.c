@@ -69,7 +69,7 @@ kvk_batch api_plan(kvk_seq seq, uint32_t n_query)
 
 int api_end(kvk_batch batch, uint32_t accepted)
 {
-    const kvk_batch_result result = {sizeof result, 1, &accepted};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .accepted = &accepted};
     return kvk_batch_end(cache, batch, &result);
 }
 

@@ -37,9 +37,9 @@ START_TEST(a_result_that_does_not_fit_the_plan_is_refused)
     kvk_seq seq = api_text(100, 2);
     kvk_batch batch = api_plan(seq, 2);
     ck_assert_int_eq(api_end(batch, 3), KVK_EINVAL);
-    ck_assert_int_eq(kvk_batch_end(cache, batch, &(kvk_batch_result){sizeof(kvk_batch_result), 2, accepted}),
+    ck_assert_int_eq(kvk_batch_end(cache, batch, &(kvk_batch_result){sizeof(kvk_batch_result), 2, accepted, NULL}),
                      KVK_EINVAL);
-    ck_assert_int_eq(kvk_batch_end(cache, batch, &(kvk_batch_result){0, 1, accepted}), KVK_EINVAL);
+    ck_assert_int_eq(kvk_batch_end(cache, batch, &(kvk_batch_result){0, 1, accepted, NULL}), KVK_EINVAL);
     ck_assert_int_eq(api_commit(seq, 102, 1), 0);
     ck_assert_int_eq(api_end(batch, 0), KVK_EINVAL); /* the one token is committed */
     ck_assert_uint_eq(api_info(seq).n_in_flight, 1);

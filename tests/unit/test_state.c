@@ -74,7 +74,7 @@ static uint32_t below(life *l, uint32_t n)
 
 static kvk_cache *new_cache(int kind)
 {
-    static const kvk_group windows[] = {{0, 0}, {6, 0}};
+    static const kvk_group windows[] = {{.window = 0}, {.window = 6}};
     kvk_config config;
     kvk_cache *c;
     kvk_config_init(&config);

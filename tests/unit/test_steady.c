@@ -74,7 +74,7 @@ static void step(server *s)
         accepted[i] = 2;
     }
     ck_assert_int_eq(kvk_batch_plan(s->cache, entries, RUNNING, &plan, &batch), 0);
-    kvk_batch_result result = {sizeof result, RUNNING, accepted};
+    kvk_batch_result result = {.size = sizeof result, .n = RUNNING, .accepted = accepted};
     ck_assert_int_ge(kvk_batch_end(s->cache, batch, &result), 0);
     for (uint32_t i = 0; i < RUNNING; i++)
         ck_assert_int_ge(kvk_commit(s->cache, s->seqs[i], &text), 0);

@@ -22,7 +22,7 @@ static void close_hybrid(void *state)
 
 static cache_bench *open_two_groups(uint32_t n_pages, uint32_t window)
 {
-    const kvk_group groups[] = {{0, 0}, {window, 0}};
+    const kvk_group groups[] = {{.window = 0}, {.window = window}};
     kvk_config config = bench_cache_config(n_pages);
     config.n_groups = 2;
     config.groups = groups;
