@@ -54,6 +54,8 @@ typedef struct {
     uint64_t born[TWIN_ENTRIES]; /* when the content of each length became known */
     uint32_t pins, level;
     uint64_t deadline; /* when its level falls back, or TWIN_NEVER */
+    float near[TWIN_NEAR];
+    bool is_seen; /* by all queries that its near peaks are of */
 } twin_page;
 
 /* Page ids in order. */
@@ -74,10 +76,15 @@ typedef struct {
     float near[TWIN_GROUPS][TWIN_ENTRIES * TWIN_NEAR];
     double lost[TWIN_GROUPS]; /* scores of what was evicted, fading */
     uint32_t asked_at;        /* the length at which its policy was asked last */
-    uint64_t queries[TWIN_GROUPS]; /* observed */
-    double mass[TWIN_GROUPS], last[TWIN_GROUPS]; /* of them in all; a query of the last observation */
-    double share; /* of the score, of evicted pages, in all */
 } twin_eviction;
+
+/* What is told of a sequence's eviction. */
+typedef struct {
+    uint64_t pages;                              /* evicted */
+    uint64_t queries;                            /* observed, in all groups */
+    double mass[TWIN_GROUPS], last[TWIN_GROUPS]; /* of them in all; a query of the last observation */
+    double share;                                /* of the score, of evicted pages, in all */
+} twin_figures;
 
 typedef struct {
     kvk_seq handle; /* 0: this place is empty */
@@ -97,7 +104,7 @@ typedef struct {
     kvk_retention ranges[KVK_MAX_RETENTIONS];
     uint32_t n_ranges;
     uint32_t first_taint; /* UINT32_MAX: it is untainted */
-    uint64_t n_evicted;   /* pages */
+    twin_figures figures;
     twin_eviction eviction;
 } twin_seq;
 
@@ -185,6 +192,8 @@ int twin_evict(twin *t, kvk_seq handle, uint32_t group, const uint32_t *position
 uint32_t twin_scores(const twin *t, const twin_seq *s, uint32_t group, kvk_page_score *scores);
 void twin_info(const twin *t, const twin_seq *s, kvk_eviction_info *out);
 uint32_t twin_needs(const twin *t, const twin_seq *s);
+/* Pages that a plan lists for an entry in a group; those that near peaks are told of alone if so asked. */
+uint32_t twin_listed(const twin *t, const twin_entry *e, uint32_t group, bool near);
 int twin_check_masses(twin *t, const twin_batch *b, const kvk_batch_result *result);
 void twin_observe(twin *t, const twin_batch *b, const kvk_batch_result *result);
 
@@ -225,6 +234,12 @@ uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32
 uint64_t twin_next_child(const twin *t, const twin_text *head, uint64_t after, twin_text *out);
 int twin_check_text(const twin *t, const kvk_text *text);
 void twin_copy_tokens(twin_text *to, const twin_text *from, uint32_t first, uint32_t n);
+void twin_near_show(twin *t, const twin_seq *s, uint32_t group, uint32_t entry); /* its page can be found now */
+void twin_near_attach(const twin *t, twin_seq *s, uint32_t group, uint32_t entry);
+void twin_near_cut(const twin *t, twin_seq *s, uint32_t entry); /* forgets it of the text from there on */
+void twin_near_take(twin *t, twin_seq *s, uint32_t group, uint32_t entry, const float *values);
+/* So many tokens of the text were seen: what was taken goes into the page. */
+void twin_near_settle(twin *t, const twin_seq *s, uint32_t group, uint32_t entry, uint32_t n_tokens);
 bool twin_is_in_flight(const twin *t, uint64_t last_batch); /* this one or one planned before it */
 bool twin_is_shared(const twin *t, const twin_page *page);
 bool twin_release(twin *t, uint32_t page, uint64_t last_batch);
@@ -257,7 +272,7 @@ bool twin_may_write(const twin *t, const twin_seq *s);
 uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens);
 uint32_t twin_held(const twin *t, const twin_seq *s); /* entries of all its tables */
 void twin_forget_entry(twin_seq *s, uint32_t entry); /* all that is known of it but the page */
-void twin_lower_taint(const twin *t, twin_seq *s);   /* it was shortened */
+void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens);
 bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry);
 int twin_give_back(twin *t, twin_seq *s, uint32_t keep);
 void twin_leave_alone(twin *t, kvk_seq handle);

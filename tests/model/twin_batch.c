@@ -193,10 +193,8 @@ static void end_entry(twin *t, const twin_entry *e, uint32_t accepted)
     if (!s)
         return;
     s->n_in_flight--;
-    if (accepted < e->n_query && !e->left_alone) {
-        twin_set_length(t, s, e->start + accepted);
-        twin_lower_taint(t, s);
-    }
+    if (accepted < e->n_query && !e->left_alone)
+        twin_shorten(t, s, e->start + accepted);
 }
 
 int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)

@@ -25,14 +25,15 @@ static bool lacks_a_page(const twin *t, const twin_seq *s)
     return false;
 }
 
-void twin_lower_taint(const twin *t, twin_seq *s)
+/* What was computed after a loss may be gone, and what was lost too. */
+void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens)
 {
-    if (s->first_taint == UINT32_MAX)
-        return;
-    if (s->n_tokens < s->first_taint)
-        s->first_taint = s->n_tokens;
-    if (!lacks_a_page(t, s) && s->n_tokens <= s->first_taint)
-        s->first_taint = UINT32_MAX;
+    uint32_t was = s->n_tokens;
+    twin_set_length(t, s, n_tokens);
+    if (n_tokens < was && s->first_taint != UINT32_MAX && n_tokens <= s->first_taint)
+        s->first_taint = lacks_a_page(t, s) ? n_tokens : UINT32_MAX;
+    if (n_tokens < s->eviction.asked_at)
+        s->eviction.asked_at = 0;
 }
 
 bool twin_frees(const twin *t, const twin_seq *s, uint32_t group, uint32_t entry)
@@ -62,7 +63,7 @@ static void note_scores(twin *t, twin_seq *s, uint32_t group, twin_moment at, co
     for (uint32_t i = 0; i < v.view.n; i++)
         gone += goes[v.index[i]] ? (double)v.score[i] : 0;
     s->eviction.lost[group] += gone;
-    s->eviction.share += sum > 0 ? gone / sum : 0;
+    s->figures.share += sum > 0 ? gone / sum : 0;
 }
 
 int twin_drop(twin *t, twin_seq *s, uint32_t group, twin_moment at, const bool goes[TWIN_ENTRIES])
@@ -77,7 +78,7 @@ int twin_drop(twin *t, twin_seq *s, uint32_t group, twin_moment at, const bool g
         tell_evicted(t, s, group, i);
         gone += twin_let_go(t, s, group, i);
         s->lost[group][i] = true;
-        s->n_evicted++;
+        s->figures.pages++;
         t->totals.pages_evicted++;
         t->totals.tokens_evicted += t->config.page_tokens;
     }
@@ -128,50 +129,47 @@ static void choose(twin_seq *s, twin_view *v, uint32_t want, bool goes[TWIN_ENTR
         goes[v->index[i]] = true;
 }
 
-static void mark_lost(twin_seq *s, uint32_t group, const bool goes[TWIN_ENTRIES])
-{
-    for (uint32_t i = 0; i < s->end; i++)
-        s->lost[group][i] |= goes[i];
-}
-
-/* Is it worth less than what may be lost? */
-static bool can_be_spared(const twin_seq *s, const twin_view *v, uint32_t i, double sum, double dropped)
-{
-    double lost = s->eviction.lost[v->view.group], all = sum + lost;
-    return dropped + (double)v->score[i] + lost <= (1 - s->eviction.target) * all;
-}
-
-/* Drops the lowest while that keeps the target's share of the mass and as many pages as the floor says. */
-static void trim_to_target(const twin *t, twin_seq *s, uint32_t group, twin_moment at)
+/* Pages that may go, lowest first, so that the rest keeps the target's share of the mass and as many as the floor
+ * says. */
+static uint32_t count_spare(const twin *t, twin_seq *s, uint32_t group, twin_moment at)
 {
     twin_view v;
     bool goes[TWIN_ENTRIES] = {false};
     twin_look(t, s, group, at, &v);
-    double sum = twin_rank(s, &v), dropped = 0;
-    uint32_t left = v.view.n + (at.n_tokens % t->config.page_tokens == 0);
-    uint32_t floor = twin_pages_for(t, s->eviction.floor);
-    for (uint32_t i; left > floor && (i = twin_lowest(&v, goes)) < v.view.n; left--) {
-        if (!can_be_spared(s, &v, i, sum, dropped))
+    double sum = twin_rank(s, &v), lost = s->eviction.lost[group];
+    double allowed = (1 - s->eviction.target) * (sum + lost);
+    uint32_t held = v.view.n + (at.n_tokens % t->config.page_tokens == 0), n = 0;
+    for (uint32_t i; held - n > twin_pages_for(t, s->eviction.floor) && (i = twin_lowest(&v, goes)) < v.view.n; n++) {
+        lost += (double)v.score[i];
+        if (lost > allowed)
             break;
-        dropped += (double)v.score[i];
         goes[v.index[i]] = true;
     }
-    mark_lost(s, group, goes);
+    return n;
 }
 
-static void trim_to_budget(const twin *t, twin_seq *s, uint32_t group, twin_moment at, bool asked)
+/* Pages that the table has to lose for its budget. */
+static uint32_t count_over(const twin *t, const twin_seq *s, uint32_t group, twin_moment at)
+{
+    uint32_t limit = s->eviction.budget[group] / t->config.page_tokens;
+    uint32_t held = twin_count_held(s, group, twin_pages_for(t, at.n_tokens));
+    held += at.n_tokens % t->config.page_tokens == 0;
+    return s->eviction.budget[group] && held > limit ? held - limit + s->eviction.slack : 0;
+}
+
+static void trim_table(const twin *t, twin_seq *s, uint32_t group, twin_moment at, bool asked)
 {
     twin_view v;
     bool goes[TWIN_ENTRIES] = {false};
-    uint32_t limit = s->eviction.budget[group] / t->config.page_tokens;
-    if (s->eviction.budget[group] == 0)
-        return;
+    uint32_t want = count_over(t, s, group, at), spare = 0;
+    if (s->eviction.target > 0)
+        spare = count_spare(t, s, group, at);
+    want = spare > want ? spare : want;
     twin_look(t, s, group, at, &v);
-    uint32_t next = at.n_tokens % t->config.page_tokens == 0;
-    uint32_t over = v.view.n + next > limit ? v.view.n + next - limit : 0;
-    if (over || asked)
-        choose(s, &v, over ? over + s->eviction.slack : 0, goes);
-    mark_lost(s, group, goes);
+    if (want || (asked && s->eviction.budget[group]))
+        choose(s, &v, want, goes);
+    for (uint32_t i = 0; i < s->end; i++)
+        s->lost[group][i] |= goes[i];
 }
 
 void twin_trim(const twin *t, twin_seq *copy, twin_moment at)
@@ -181,11 +179,8 @@ void twin_trim(const twin *t, twin_seq *copy, twin_moment at)
         return;
     bool border = at.n_tokens && at.n_tokens % t->config.page_tokens == 0;
     bool asked = border && (twin_needs(t, copy) & KVK_NEED_ASK) && e->asked_at != at.n_tokens;
-    for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        if (e->target > 0)
-            trim_to_target(t, copy, g, at);
-        trim_to_budget(t, copy, g, at, asked);
-    }
+    for (uint32_t g = 0; g < t->config.n_groups; g++)
+        trim_table(t, copy, g, at, asked);
     if (asked)
         e->asked_at = at.n_tokens;
 }

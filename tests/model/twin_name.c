@@ -23,6 +23,7 @@ void twin_name_page(twin *t, const twin_seq *s, uint32_t group, uint32_t entry)
     memcpy(like.born, s->born, sizeof like.born);
     if (s->table[group][entry] < t->config.n_pages)
         twin_show(t, s->table[group][entry], &like);
+    twin_near_show(t, s, group, entry);
 }
 
 /* Makes page `index` of a sequence findable, or finds that another sequence named it differently, or that it is no

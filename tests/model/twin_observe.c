@@ -26,18 +26,19 @@ static uint32_t near_from(const twin *t, const twin_entry *e)
     return full ? full - 1 : 0;
 }
 
-static uint32_t count_listed(const twin *t, const twin_entry *e, uint32_t group, uint32_t from)
+uint32_t twin_listed(const twin *t, const twin_entry *e, uint32_t group, bool near)
 {
-    uint32_t n = 0;
-    for (uint32_t i = from; i < TWIN_ENTRIES; i++)
+    uint32_t n = 0, end = twin_pages_for(t, e->start + e->n_query);
+    for (uint32_t i = near ? near_from(t, e) : 0; i < end; i++)
         n += was_listed(t, e, group, i);
     return n;
 }
 
-/* Rows that count: those of accepted tokens; one that is a sum only as a whole. */
-static uint32_t used_rows(const shown *w, uint32_t accepted)
+/* The sequence that is told of an entry, if any. */
+static twin_seq *listener(twin *t, const twin_entry *e, const kvk_masses *m)
 {
-    return w->rows == 1 ? accepted > 0 && w->n_queries > 0 : accepted;
+    twin_seq *s = e->left_alone || !m->mean ? NULL : twin_find(t, e->seq);
+    return s && s->eviction.policy ? s : NULL;
 }
 
 /* The places of entry i; `w` holds those of the entry before it. */
@@ -47,15 +48,17 @@ static void show(twin *t, const twin_batch *b, const kvk_batch_result *result, u
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         w->at[g] = i ? w->at[g] + (uint64_t)w->rows * w->n_listed[g] : 0;
         w->near_at[g] = i ? w->near_at[g] + (uint64_t)w->rows * w->n_near[g] * t->n_near[g] : 0;
-        w->n_listed[g] = count_listed(t, e, g, 0);
-        w->n_near[g] = count_listed(t, e, g, near_from(t, e));
+        w->n_listed[g] = twin_listed(t, e, g, false);
+        w->n_near[g] = twin_listed(t, e, g, true);
     }
     w->m = result->masses;
     w->e = e;
-    w->s = e->left_alone ? NULL : twin_find(t, e->seq);
+    w->s = listener(t, e, w->m);
     w->rows = w->m->rows ? w->m->rows[i] : 1;
     w->n_queries = w->rows > 1 ? 1 : w->m->n_summed ? w->m->n_summed[i] : e->n_query;
-    w->used = used_rows(w, result->accepted ? result->accepted[i] : e->n_query);
+    w->used = result->accepted ? result->accepted[i] : e->n_query;
+    if (w->rows == 1)
+        w->used = w->used > 0;
 }
 
 /* ---- Checking ---- */
@@ -74,7 +77,7 @@ static bool values_are_valid(const twin *t, const shown *w)
     uint32_t needs = twin_needs(t, w->s);
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         uint64_t n = (uint64_t)w->used * w->n_listed[g], at = g * w->m->stride + w->at[g];
-        if ((needs & KVK_NEED_MEAN) && w->m->mean && !are_within(w->m->mean + at, n, w->n_queries * 1.001))
+        if (!are_within(w->m->mean + at, n, w->n_queries * 1.001))
             return false;
         if ((needs & KVK_NEED_PEAK) && w->m->peak && !are_within(w->m->peak + at, n, 1.001))
             return false;
@@ -87,14 +90,14 @@ static bool values_are_valid(const twin *t, const shown *w)
 }
 
 /* Is what the entry says of its rows possible? */
-static bool rows_are_valid(const twin *t, const shown *w, uint32_t accepted)
+static bool rows_are_valid(const shown *w, uint32_t accepted)
 {
     uint32_t n_query = w->e->n_query;
     if (w->rows != 1 && w->rows != n_query)
         return false;
     if (w->rows == 1 && w->n_queries > n_query)
         return false;
-    return w->rows > 1 || accepted == n_query || accepted == 0 || !w->s || !twin_needs(t, w->s);
+    return w->rows > 1 || accepted == n_query || accepted == 0 || !w->s;
 }
 
 int twin_check_masses(twin *t, const twin_batch *b, const kvk_batch_result *result)
@@ -102,7 +105,7 @@ int twin_check_masses(twin *t, const twin_batch *b, const kvk_batch_result *resu
     shown w = {0};
     for (uint32_t i = 0; i < b->n; i++) {
         show(t, b, result, i, &w);
-        if (!rows_are_valid(t, &w, result->accepted ? result->accepted[i] : w.e->n_query))
+        if (!rows_are_valid(&w, result->accepted ? result->accepted[i] : w.e->n_query))
             return KVK_EINVAL;
         if (w.s && !values_are_valid(t, &w))
             return KVK_EINVAL;
@@ -123,15 +126,15 @@ static float value_of(const twin *t, const float *row, const shown *w, uint32_t 
     return row[before];
 }
 
-static void note_masses(twin_eviction *e, uint32_t group, const kvk_observation *seen, uint32_t n)
+static void note_masses(twin_seq *s, uint32_t group, const kvk_observation *seen, uint32_t n)
 {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += (double)seen->mean[i];
-    e->queries[group] += seen->n_queries;
-    e->mass[group] += sum;
-    e->last[group] = sum / seen->n_queries;
-    e->lost[group] *= pow(0.5, seen->n_queries / 128.0);
+    s->figures.queries += seen->n_queries;
+    s->figures.mass[group] += sum;
+    s->figures.last[group] = sum / seen->n_queries;
+    s->eviction.lost[group] *= exp2(-(double)seen->n_queries / 128);
 }
 
 static void observe_row(const twin *t, const shown *w, uint32_t group, uint32_t r, twin_moment at)
@@ -152,14 +155,14 @@ static void observe_row(const twin *t, const shown *w, uint32_t group, uint32_t 
                             .n_queries = w->n_queries,
                             .mean = mean,
                             .peak = m->peak && (needs & KVK_NEED_PEAK) ? peak : NULL};
-    if (e->policy->observe)
+    if (e->policy->observe && v.view.n)
         e->policy->observe(&v.view, &seen);
     twin_keep_numbers(w->s, &v);
-    note_masses(e, group, &seen, v.view.n);
+    note_masses(w->s, group, &seen, v.view.n);
 }
 
-/* Near peaks are the largest seen of a page, whether it is still held or not. */
-static void take_near(const twin *t, const shown *w, uint32_t group, uint32_t r)
+/* Of pages that were lost since nothing is taken. */
+static void observe_near(twin *t, const shown *w, uint32_t group, uint32_t r, uint32_t n_tokens)
 {
     uint32_t n = t->n_near[group];
     const float *values = w->m->near + group * w->m->near_stride + w->near_at[group];
@@ -167,29 +170,42 @@ static void take_near(const twin *t, const shown *w, uint32_t group, uint32_t r)
     for (uint32_t i = near_from(t, w->e); i < TWIN_ENTRIES; i++) {
         if (!was_listed(t, w->e, group, i))
             continue;
-        float *known = w->s->eviction.near[group] + (uint64_t)i * n;
-        for (uint32_t k = 0; k < n; k++, values++)
-            known[k] = *values > known[k] ? *values : known[k];
+        if (i * t->config.page_tokens < n_tokens && twin_holds(w->s, group, i)) {
+            twin_near_take(t, w->s, group, i, values);
+            twin_near_settle(t, w->s, group, i, n_tokens);
+        }
+        values += n;
     }
+}
+
+/* What other batches in flight compute is not settled. */
+static void trim_before(twin *t, const shown *w, uint32_t q)
+{
+    twin_seq copy = *w->s;
+    twin_moment at = {q, q};
+    for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
+        const twin_batch *b = &t->batches[i];
+        for (uint32_t k = 0; b->handle && k < b->n; k++) {
+            if (b->entries[k].seq == w->s->handle && &b->entries[k] != w->e && b->entries[k].start < at.settled)
+                at.settled = b->entries[k].start;
+        }
+    }
+    twin_trim(t, &copy, at);
+    twin_apply_trim(t, w->s, &copy, at);
 }
 
 /* Each row of a query is a step of its own, which trims at a page border as a reservation would. */
 static void observe_entry(twin *t, const shown *w)
 {
     uint32_t needs = twin_needs(t, w->s), P = t->config.page_tokens;
-    for (uint32_t r = 0; r < w->used; r++) {
-        uint32_t q = w->e->start + r;
-        twin_moment at = {w->rows > 1 ? q + 1 : w->s->n_tokens, 0};
-        if (r && q % P == 0) {
-            twin_seq copy = *w->s;
-            twin_trim(t, &copy, (twin_moment){q, q});
-            twin_apply_trim(t, w->s, &copy, (twin_moment){q, q});
-        }
+    for (uint32_t r = 0; r < w->used && w->n_queries; r++) {
+        uint32_t q = w->e->start + r, end = w->rows > 1 ? q + 1 : w->e->start + w->e->n_query;
+        if (r && q % P == 0)
+            trim_before(t, w, q);
         for (uint32_t g = 0; g < t->config.n_groups; g++) {
+            observe_row(t, w, g, r, (twin_moment){end, 0});
             if ((needs & KVK_NEED_NEAR) && w->m->near)
-                take_near(t, w, g, r);
-            if ((needs & KVK_NEED_MEAN) && w->m->mean)
-                observe_row(t, w, g, r, at);
+                observe_near(t, w, g, r, end);
         }
     }
 }
@@ -199,7 +215,7 @@ void twin_observe(twin *t, const twin_batch *b, const kvk_batch_result *result)
     shown w = {0};
     for (uint32_t i = 0; i < b->n; i++) {
         show(t, b, result, i, &w);
-        if (w.s && w.s->eviction.policy)
+        if (w.s)
             observe_entry(t, &w);
     }
 }

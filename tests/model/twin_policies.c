@@ -1,4 +1,5 @@
-/* twin_policies.c: policies of the library, each written down again as it is defined. */
+/* twin_policies.c: policies of the library, each written down again as it is defined. What is rounded is rounded in the
+ * same places, so that scores that are nearly alike come in the same order. */
 #include "twin_view.h"
 
 #include <math.h>
@@ -165,7 +166,7 @@ static const kvk_policy h2o = {.name = "h2o",
 static void tova_observe(const kvk_policy_view *v, const kvk_observation *seen)
 {
     for (uint32_t i = 0; i < v->n; i++)
-        v->scores[0][i] = seen->mean[i] / (float)seen->n_queries;
+        v->scores[0][i] = seen->mean[i] * (1 / (float)seen->n_queries);
 }
 
 static void rank_first_number(const kvk_policy_view *v, float *score, uint8_t *tier)
@@ -214,11 +215,11 @@ static kvk_protection keep_protect(const double *knobs, uint32_t budget, uint32_
 
 static void keep_observe(const kvk_policy_view *v, const kvk_observation *seen)
 {
-    float d = v->knobs[HALF_LIFE] > 0 ? (float)pow(0.5, seen->n_queries / v->knobs[HALF_LIFE]) : 1;
-    for (uint32_t i = 0; i < v->n; i++) {
-        float *S = &v->scores[0][i], m = seen->mean[i];
-        *S = v->knobs[HALF_LIFE] > 0 ? *S * d + (1 - d) * m / (float)seen->n_queries : *S + m;
-    }
+    bool fades = v->knobs[HALF_LIFE] > 0;
+    double d = fades ? exp2(-(double)seen->n_queries / v->knobs[HALF_LIFE]) : 1;
+    float before = (float)d, now = fades ? (float)((1 - d) / seen->n_queries) : 1;
+    for (uint32_t i = 0; i < v->n; i++)
+        v->scores[0][i] = v->scores[0][i] * before + seen->mean[i] * now;
 }
 
 static const kvk_policy keep = {.name = "keep",

@@ -6,10 +6,9 @@
 /* A page that may be taken. */
 typedef struct {
     const twin_seq *s;
-    uint32_t place; /* of its sequence */
     uint32_t group, entry;
     uint8_t tier;
-    double price;
+    float price; /* its share of its table's score */
 } offer;
 
 typedef struct {
@@ -33,69 +32,71 @@ static int compare(const offer *a, const offer *b)
     return a->entry < b->entry ? -1 : 1;
 }
 
-static void offer_table(const twin *t, twin_seq *s, uint32_t place, uint32_t group, offers *out)
+/* Offers pages of a table, those that go first, down to its floor. Those that `copy` has lost are gone already. */
+static void offer_table(const twin *t, const twin_seq *from, const twin_seq *copy, uint32_t group, offers *out)
 {
     twin_view v;
-    twin_look(t, s, group, twin_now(t, s), &v);
-    double sum = twin_rank(s, &v);
+    bool goes[TWIN_ENTRIES] = {false};
+    twin_seq s = *from;
+    twin_look(t, &s, group, twin_now(t, from), &v);
+    double sum = twin_rank(&s, &v);
+    uint32_t left = 0;
     for (uint32_t i = 0; i < v.view.n; i++) {
-        if (v.eligible[i] && twin_frees(t, s, group, v.index[i]))
-            out->offers[out->n++] =
-                (offer){s, place, group, v.index[i], v.tier[i], sum > 0 ? (double)v.score[i] / sum : 0};
+        left += !copy->lost[group][v.index[i]];
+        v.eligible[i] &= !copy->lost[group][v.index[i]] && twin_frees(t, from, group, v.index[i]);
+    }
+    for (uint32_t i; left > twin_pages_for(t, s.eviction.floor) && (i = twin_lowest(&v, goes)) < v.view.n; left--) {
+        out->offers[out->n++] =
+            (offer){from, group, v.index[i], v.tier[i], sum > 0 ? (float)((double)v.score[i] / sum) : 0};
+        goes[v.index[i]] = true;
     }
 }
 
-/* Pages that the table of an offer may give, besides those that it gives already. */
-static bool is_above_floor(const twin *t, const offer *o, const twin_taken *taken)
+static void gather(const twin *t, const twin_seq *requester, const twin_seq *copy, offers *out)
 {
-    uint32_t held = twin_count_held(o->s, o->group, twin_pages_for(t, o->s->n_tokens));
-    for (uint32_t i = 0; i < TWIN_ENTRIES; i++)
-        held -= taken->goes[o->place][o->group][i];
-    return held > twin_pages_for(t, o->s->eviction.floor);
-}
-
-static void gather(const twin *t, twin_seq *requester, uint32_t place, offers *out)
-{
-    static twin_seq copies[TWIN_SEQS];
     out->n = 0;
     for (uint32_t k = 0; k < TWIN_SEQS; k++) {
-        twin_seq *s = &copies[k];
-        *s = k == place ? *requester : t->seqs[k];
+        const twin_seq *s = &t->seqs[k];
         const twin_eviction *e = &s->eviction;
         if (!s->handle || s->swapped || !e->policy || !e->policy->rank || !e->yields ||
             s->priority > requester->priority)
             continue;
         for (uint32_t g = 0; g < t->config.n_groups; g++)
-            offer_table(t, s, k, g, out);
+            offer_table(t, s, s == requester ? copy : s, g, out);
     }
 }
 
-uint32_t twin_press(twin *t, const twin_seq *copy, uint32_t missing, twin_taken *out)
+uint32_t twin_press(const twin *t, const twin_seq *requester, const twin_seq *copy, uint32_t missing, twin_taken *out)
 {
     static offers all;
-    twin_seq requester = *copy;
-    uint32_t n = 0, place = (uint32_t)(twin_find(t, copy->handle) - t->seqs);
+    uint32_t n = 0;
     memset(out, 0, sizeof *out);
-    gather(t, &requester, place, &all);
-    while (n < missing && all.n) {
+    for (gather(t, requester, copy, &all); n < missing && all.n; n++) {
         uint32_t best = 0;
         for (uint32_t i = 1; i < all.n; i++)
             best = compare(&all.offers[i], &all.offers[best]) < 0 ? i : best;
         const offer *o = &all.offers[best];
-        if (is_above_floor(t, o, out)) {
-            out->goes[o->place][o->group][o->entry] = true;
-            n++;
-        }
+        out->goes[o->s - t->seqs][o->group][o->entry] = true;
         all.offers[best] = all.offers[--all.n];
     }
     return n;
 }
 
-void twin_apply_press(twin *t, const twin_taken *taken)
+static twin_seq *opened_next(twin *t, uint64_t from)
 {
+    twin_seq *best = NULL;
     for (uint32_t k = 0; k < TWIN_SEQS; k++) {
         twin_seq *s = &t->seqs[k];
-        for (uint32_t g = 0; s->handle && g < t->config.n_groups; g++)
-            twin_drop(t, s, g, twin_now(t, s), taken->goes[k][g]);
+        if (s->handle && s->number >= from && (!best || s->number < best->number))
+            best = s;
+    }
+    return best;
+}
+
+void twin_apply_press(twin *t, const twin_taken *taken)
+{
+    for (twin_seq *s = opened_next(t, 0); s; s = opened_next(t, s->number + 1)) {
+        for (uint32_t g = 0; g < t->config.n_groups; g++)
+            twin_drop(t, s, g, twin_now(t, s), taken->goes[s - t->seqs][g]);
     }
 }

@@ -1,7 +1,7 @@
 /* twin_pressure.c: preempting, pins, retention and a pool that changes its size. */
 #include <string.h>
 
-#include "twin.h"
+#include "twin_view.h"
 
 /* ---- Preempting ---- */
 
@@ -29,6 +29,7 @@ static int recompute(twin *t, twin_seq *s)
     s->text.n_bytes = 0;
     s->mute = false;
     s->first_taint = UINT32_MAX;
+    twin_near_cut(t, s, 0);
     return gone;
 }
 
@@ -94,6 +95,17 @@ static void name_again(twin *t, twin_seq *s)
     }
 }
 
+/* Takes from others what is missing. Returns a kvk_can. */
+static int press(twin *t, const twin_seq *s, uint32_t need)
+{
+    static twin_taken taken;
+    uint32_t missing = need - twin_available(t);
+    if (twin_press(t, s, s, missing, &taken) < missing)
+        return KVK_LATER;
+    twin_apply_press(t, &taken);
+    return KVK_OK;
+}
+
 int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort)
 {
     twin_seq *s = twin_find(t, handle);
@@ -103,6 +115,8 @@ int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort)
         return KVK_ESTATE;
     uint32_t need = twin_held(t, s);
     int can = twin_judge(t, need, 0, need, effort);
+    if (can == KVK_LATER && effort == KVK_EVICT)
+        can = press(t, s, need);
     if (can != KVK_OK)
         return can == KVK_NEVER ? KVK_ENEVER : KVK_ENOPAGE;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
@@ -255,6 +269,8 @@ static void replace(twin *t, uint32_t old, uint32_t group)
         to->in_main = from->in_main;
         to->queued_at = from->queued_at;
         to->level = from->level;
+        memcpy(to->near, from->near, sizeof to->near);
+        to->is_seen = from->is_seen;
         twin_forget(t, old);
     }
     to->refs = from->refs;

@@ -68,7 +68,7 @@ static growth grow(twin *t, twin_seq *copy, uint32_t n_tokens, kvk_effort effort
     if (g.can == KVK_LATER && effort == KVK_EVICT) {
         uint32_t lacking = (uint32_t)(need - twin_available(t) - frees);
         g.taken = lacking;
-        if (twin_press(t, copy, lacking, taken) == lacking)
+        if (twin_press(t, s, copy, lacking, taken) == lacking)
             g.can = KVK_OK;
     }
     if (g.can == KVK_OK) {

@@ -188,7 +188,8 @@ int twin_truncate(twin *t, kvk_seq handle, uint32_t n_tokens)
     if (n_tokens < s->n_committed)
         twin_unname(t, s, n_tokens);
     int gone = twin_give_back(t, s, twin_pages_for(t, n_tokens));
-    twin_set_length(t, s, n_tokens);
-    twin_lower_taint(t, s);
+    if (n_tokens < s->n_tokens)
+        twin_near_cut(t, s, n_tokens / t->config.page_tokens);
+    twin_shorten(t, s, n_tokens);
     return gone;
 }

@@ -2,7 +2,6 @@
 #include "twin_view.h"
 
 #include <math.h>
-#include <string.h>
 
 uint32_t twin_needs(const twin *t, const twin_seq *s)
 {
@@ -10,16 +9,22 @@ uint32_t twin_needs(const twin *t, const twin_seq *s)
     bool near = false;
     for (uint32_t g = 0; g < t->config.n_groups; g++)
         near = near || t->n_near[g];
-    return e->policy && e->policy->needs ? e->policy->needs(e->knobs, near) : 0;
+    uint32_t needs = e->policy && e->policy->needs ? e->policy->needs(e->knobs, near) : 0;
+    return near ? needs : needs & ~(uint32_t)KVK_NEED_NEAR;
+}
+
+static uint32_t budget_without_slope(const kvk_eviction *from, const twin_eviction *e)
+{
+    return from->budget == 0 && e->policy->budget ? e->policy->budget(e->knobs) : from->budget;
 }
 
 static uint32_t budget_of(const twin *t, const kvk_eviction *from, const twin_eviction *e, uint32_t group)
 {
-    uint32_t budget = from->budget, G = t->config.n_groups;
+    uint32_t budget = budget_without_slope(from, e), G = t->config.n_groups;
+    if (!e->policy->rank)
+        return 0;
     if (from->budgets)
         return from->budgets[group];
-    if (budget == 0 && e->policy->budget)
-        budget = e->policy->budget(e->knobs);
     double slope = G > 1 ? (double)from->slope * (1 - 2.0 * group / (G - 1)) : 0;
     return (uint32_t)(budget * (1 + slope));
 }
@@ -28,8 +33,19 @@ static uint32_t budget_of(const twin *t, const kvk_eviction *from, const twin_ev
 static bool is_wide_enough(const twin *t, const twin_eviction *e, uint32_t group)
 {
     twin_reach reach = twin_protection(t, e, group);
-    uint64_t limit = e->budget[group] / t->config.page_tokens;
-    return e->budget[group] == 0 || limit >= (uint64_t)e->slack + reach.sinks + reach.recent + 1;
+    return e->budget[group] / t->config.page_tokens >= (uint64_t)e->slack + reach.sinks + reach.recent + 1;
+}
+
+/* Works out the budgets. False if one is too small. */
+static bool divide(const twin *t, const kvk_eviction *from, twin_eviction *e)
+{
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        bool no_limit = !e->policy->rank || (from->budgets ? from->budgets[g] == 0 : budget_without_slope(from, e) == 0);
+        e->budget[g] = budget_of(t, from, e, g);
+        if (!no_limit && !is_wide_enough(t, e, g))
+            return false;
+    }
+    return true;
 }
 
 static bool knobs_are_valid(const kvk_policy_choice *choice)
@@ -43,41 +59,44 @@ static bool knobs_are_valid(const kvk_policy_choice *choice)
     return true;
 }
 
-/* Works out the settings. False if they are out of range. */
-static bool work_out(const twin *t, const kvk_eviction *from, twin_eviction *e)
+static bool settings_are_valid(const kvk_eviction *from)
 {
-    memset(e, 0, sizeof *e);
-    if (!knobs_are_valid(&from->choice) || from->yields > 1 || !(from->slope >= 0 && from->slope <= 1) ||
-        !(from->target >= 0 && from->target <= 1))
-        return false;
-    e->policy = twin_policy(&from->choice, e->knobs);
-    if (from->target > 0 && !e->policy->score_is_mass)
-        return false;
-    e->slack = from->slack;
-    e->floor = from->floor;
-    e->yields = from->yields;
-    e->n_prompt = from->n_prompt;
-    e->target = (double)from->target;
-    for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        e->budget[g] = budget_of(t, from, e, g);
-        if (!is_wide_enough(t, e, g))
-            return false;
-    }
-    return true;
+    return knobs_are_valid(&from->choice) && from->yields <= 1 && from->slope >= 0 && from->slope <= 1 &&
+           from->target >= 0 && from->target <= 1 && !(from->target > 0 && !from->choice.policy->score_is_mass);
 }
 
-int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *eviction)
+static void copy_settings(const kvk_eviction *from, twin_eviction *to)
+{
+    *to = (twin_eviction){.slack = from->slack,
+                          .floor = from->floor,
+                          .yields = from->yields,
+                          .n_prompt = from->n_prompt,
+                          .target = (double)from->target};
+    to->policy = twin_policy(&from->choice, to->knobs);
+}
+
+int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *settings)
 {
     twin_seq *s;
-    twin_eviction settings = {0};
-    if (eviction && !work_out(t, eviction, &settings))
-        return KVK_EINVAL;
+    twin_eviction e = {0};
     int rc = twin_use(t, handle, &s);
     if (rc < 0)
         return rc;
+    if (settings && !settings_are_valid(settings))
+        return KVK_EINVAL;
     if (s->n_in_flight)
         return KVK_EBUSY;
-    s->eviction = settings;
+    if (settings)
+        copy_settings(settings, &e);
+    if (settings && !divide(t, settings, &e))
+        return KVK_EINVAL;
+    s->eviction = e;
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        for (uint32_t i = 0; i < s->end; i++) {
+            if (twin_holds(s, g, i))
+                twin_near_attach(t, s, g, i);
+        }
+    }
     return 0;
 }
 
@@ -92,7 +111,7 @@ uint32_t twin_scores(const twin *t, const twin_seq *s, uint32_t group, kvk_page_
                                      .position = v.index[i] * t->config.page_tokens,
                                      .score = v.score[i],
                                      .tier = v.tier[i],
-                                     .eligible = v.eligible[i]};
+                                     .eligible = copy.eviction.policy && v.eligible[i]};
     return v.view.n;
 }
 
@@ -111,22 +130,22 @@ static void count_kept(const twin *t, const twin_seq *s, kvk_eviction_info *out)
 
 void twin_info(const twin *t, const twin_seq *s, kvk_eviction_info *out)
 {
-    const twin_eviction *e = &s->eviction;
+    const twin_figures *f = &s->figures;
     uint32_t G = t->config.n_groups;
+    double mass = 0;
     *out = (kvk_eviction_info){.tainted = s->first_taint != UINT32_MAX,
                                .first_taint = s->first_taint,
                                .policy_needs = twin_needs(t, s),
-                               .policy = e->policy ? e->policy->name : "full",
-                               .pages_evicted = s->n_evicted,
-                               .tokens_evicted = s->n_evicted * t->config.page_tokens,
-                               .evicted_mass = e->share};
+                               .policy = s->eviction.policy ? s->eviction.policy->name : "full",
+                               .pages_evicted = f->pages,
+                               .tokens_evicted = f->pages * t->config.page_tokens,
+                               .queries = f->queries,
+                               .evicted_mass = f->share};
     count_kept(t, s, out);
-    double mass = 0;
     for (uint32_t g = 0; g < G; g++) {
-        out->queries += e->queries[g];
-        out->retained_last += e->last[g] / G;
-        mass += e->mass[g];
+        out->retained_last += f->last[g] / G;
+        mass += f->mass[g];
     }
-    out->retained_mean = out->queries ? mass / (double)out->queries : 0;
-    out->churn_per_1k = s->n_tokens ? (double)s->n_evicted * 1000 / ((double)s->n_tokens * G) : 0;
+    out->retained_mean = f->queries ? mass / (double)f->queries : 0;
+    out->churn_per_1k = s->n_tokens ? (double)f->pages * 1000 / ((double)s->n_tokens * G) : 0;
 }
