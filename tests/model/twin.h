@@ -122,6 +122,7 @@ typedef struct {
     kvk_batch handle; /* 0: this place is empty */
     uint64_t number;  /* in order of planning, from 1 */
     uint32_t n;
+    bool is_observed; /* one of its sequences has a policy; else masses are not looked at */
     twin_entry entries[TWIN_SEQS];
     uint32_t lists[TWIN_PAGES]; /* generation of each page that the plan lists; 0: not listed */
 } twin_batch;

@@ -104,6 +104,7 @@ void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch ha
         memcpy(b->entries[i].lost, s->lost, sizeof s->lost);
         twin_set_length(t, s, s->n_tokens + entries[i].n_query);
         s->n_in_flight++;
+        b->is_observed |= s->eviction.policy != NULL;
         s->last_batch = b->number;
         list_pages(t, b, s);
     }
@@ -204,11 +205,12 @@ int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)
         return KVK_ESTALE;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = result ? check_result(t, b, result) : 0;
-    if (rc == 0 && result && result->masses)
+    bool is_observed = b->is_observed && result && result->masses;
+    if (rc == 0 && is_observed)
         rc = twin_check_masses(t, b, result);
     if (rc < 0)
         return rc;
-    if (result && result->masses)
+    if (is_observed)
         twin_observe(t, b, result);
     for (uint32_t i = 0; i < b->n; i++)
         end_entry(t, &b->entries[i], accepted ? accepted[i] : b->entries[i].n_query);
