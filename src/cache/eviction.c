@@ -26,6 +26,7 @@ void eviction_close(kvk_cache *c, sequence *s)
     }
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
+    memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
     memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
     memory_give(c->memory, e, sizeof *e);
     s->eviction = NULL;
@@ -44,7 +45,8 @@ static void forget_group(group_eviction *g)
 void eviction_forget(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    *e = (eviction){.groups = e->groups, .near = e->near, .budgets = e->budgets};
+    *e = (eviction){
+        .groups = e->groups, .near = e->near, .budgets = e->budgets, .shared = e->shared, .shared_cap = e->shared_cap};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         forget_group(&e->groups[g]);
         s->tables[g].indexed = 0;
@@ -68,7 +70,8 @@ static int take_parts(kvk_cache *c, eviction *e)
 int eviction_furnish(kvk_cache *c, sequence *s)
 {
     if (memory_grow(c->memory, &c->evict.counts, &c->evict.counts_cap, c->config.n_groups, sizeof(uint32_t)) < 0 ||
-        memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, c->config.n_groups, sizeof(observed_places)) < 0)
+        memory_grow(c->memory, &c->evict.weights, &c->evict.weights_cap, c->config.n_groups, sizeof(weight)) < 0 ||
+        memory_grow(c->memory, &c->evict.places, &c->evict.places_cap, 2u * c->config.n_groups, sizeof(uint64_t)) < 0)
         return KVK_ENOMEM;
     if (s->eviction)
         return 0;
@@ -192,6 +195,9 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
+    if (memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
+                    sizeof(float)) < 0)
+        return KVK_ENOMEM;
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
 }
 
@@ -223,7 +229,12 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .asked_at = parent->eviction->asked_at,
                      .groups = to->groups,
                      .near = to->near,
+                     .shared = to->shared,
+                     .shared_cap = to->shared_cap,
+                     .n_shared = parent->eviction->n_shared,
                      .budgets = to->budgets};
+    if (to->n_shared)
+        memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
 }
@@ -255,7 +266,7 @@ static uint32_t sloped(const kvk_cache *c, const kvk_eviction *settings, uint32_
 
 static int evicts(const kvk_eviction *settings)
 {
-    return settings->choice.policy->rank || settings->choice.policy->choose;
+    return settings->choice.policy->rank != NULL;
 }
 
 /* Before the slope; 0: no limit. */

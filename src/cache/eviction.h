@@ -37,7 +37,9 @@ struct eviction {
     uint32_t asked_at;      /* n_tokens when a KVK_NEED_ASK policy was asked last */
     group_eviction *groups; /* [n_groups] */
     kvk_near *near;         /* [n_groups] for views */
-    uint32_t *budgets;      /* [n_groups] scratch of setting them */
+    float *shared;          /* [shared_cap] the policy's number of each page that has near peaks */
+    uint32_t shared_cap, n_shared;
+    uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
 /* The text as a decision sees it. */
@@ -119,8 +121,14 @@ int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
 
 /* ---- evict.c */
 
-/* Drops entries (ascending) of a table. Returns the pages that nobody refers to any more. */
-int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
+/* What entries of a table are worth by the scores in c->evict. */
+weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table);
+
+/* Drops entries (ascending) of a table, which are worth `w`. Returns the pages that nobody refers to any more. */
+int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n, weight w);
+
+/* The same for entries that were not weighed yet. */
+int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
 
 /* ---- pressure.c */
 

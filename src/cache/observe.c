@@ -57,14 +57,15 @@ typedef struct mass_reader {
     const flight *b;
     const kvk_masses *m;
     const uint32_t *accepted;
-    uint32_t i;          /* the entry in hand */
-    observed_places *at; /* [n_groups] where its values begin */
+    uint32_t i;        /* the entry in hand */
+    uint64_t *mean_at; /* [n_groups] where its values begin */
+    uint64_t *near_at;
 } mass_reader;
 
 static mass_reader read_masses(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 {
-    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places};
-    memset(r.at, 0, c->config.n_groups * sizeof *r.at);
+    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places, c->evict.places + c->config.n_groups};
+    memset(c->evict.places, 0, 2 * (size_t)c->config.n_groups * sizeof *c->evict.places);
     return r;
 }
 
@@ -113,9 +114,9 @@ static void next_entry(mass_reader *r)
 {
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         const listing *l = listing_of(r, g);
-        r->at[g].mean += (uint64_t)rows_of(r) * l->n;
+        r->mean_at[g] += (uint64_t)rows_of(r) * l->n;
         if (r->m->near)
-            r->at[g].near += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
+            r->near_at[g] += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
     }
     r->i++;
 }
@@ -144,13 +145,13 @@ static uint32_t queries_of(const mass_reader *r)
 
 static const float *row_at(const mass_reader *r, const float *values, uint32_t group, uint32_t row)
 {
-    return values + group * r->m->stride + r->at[group].mean + (uint64_t)row * listing_of(r, group)->n;
+    return values + group * r->m->stride + r->mean_at[group] + (uint64_t)row * listing_of(r, group)->n;
 }
 
 static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t row)
 {
     uint64_t n = (uint64_t)near_pages(r, listing_of(r, group)) * near_channels(r->c, group);
-    return r->m->near + group * r->m->near_stride + r->at[group].near + row * n;
+    return r->m->near + group * r->m->near_stride + r->near_at[group] + row * n;
 }
 
 /* ---- checking */
@@ -186,6 +187,15 @@ static int is_cut(const mass_reader *r)
     return rows_of(r) == 1 && accepted_of(r) > 0 && accepted_of(r) < entry_of(r)->n_query;
 }
 
+/* True if the caller's arrays reach as far as the entry in hand. */
+static int has_places(const mass_reader *r, uint32_t group)
+{
+    const listing *l = listing_of(r, group);
+    uint64_t near = r->m->near ? (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, group) : 0;
+    return r->mean_at[group] + (uint64_t)rows_of(r) * l->n <= r->m->stride &&
+           r->near_at[group] + near <= r->m->near_stride;
+}
+
 static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
 {
     uint32_t rows = counted_rows(r), needs = e->needs;
@@ -203,6 +213,9 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
 static int check_entry(const mass_reader *r)
 {
     const sequence *s = observed_sequence(r);
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
+        if (!has_places(r, g))
+            return KVK_EINVAL;
     int rc = s && is_cut(r) ? KVK_EINVAL : check_shape(r);
     for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
         rc = check_group(r, s->eviction, g);
@@ -309,11 +322,11 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
 {
     if (row > 0)
         trim_before(r, s, end - 1);
-    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+    for (uint32_t g = 0; (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && g < r->c->config.n_groups; g++)
+        if (near_channels(r->c, g))
+            observe_near(r, s, g, row, end); /* in all groups first: a policy looks across them */
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
         observe_group(r, s, g, row, end);
-        if ((s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, g))
-            observe_near(r, s, g, row, end);
-    }
 }
 
 static void observe_entry(const mass_reader *r)

@@ -32,7 +32,7 @@ int replay_mode_named(const char *name, replay_mode *out, trace_error *error)
             return 0;
         }
     return trace_bad_input(error, (trace_place){"kvkeep", 0, "mode"},
-                           "'%.32s' is none of prefix, timed, lengths, multi-turn, flat", name);
+                           "'%.32s' is none of prefix, timed, lengths, multi-turn, flat, evict", name);
 }
 
 static const char *const reclaims[REPLAY_RECLAIMS] = {

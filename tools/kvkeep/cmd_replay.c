@@ -3,6 +3,7 @@
 #include "kvkeep/commands.h"
 #include "kvkeep/outfile.h"
 #include "kvkeep/progress.h"
+#include "kvkeep/replay_evict.h"
 #include "kvkeep/replay_many.h"
 #include "kvkeep/replay_options.h"
 #include "kvkeep/replay_pools.h"
@@ -183,6 +184,12 @@ static int run_one_file(job *j)
     return rc;
 }
 
+static int run_evict(job *j)
+{
+    int rc = replay_evict_all(&j->c, j->files[REPLAY_PLOT].stream, j->error);
+    return rc < 0 ? rc : flush_files(j);
+}
+
 static int run_stream(job *j)
 {
     trace *t = NULL;
@@ -204,7 +211,7 @@ int cmd_replay(int argc, char **argv)
     if (rc == 0)
         rc = open_files(&j);
     if (rc == 0)
-        rc = j.c.n_files == 1 ? run_one_file(&j) : run_stream(&j);
+        rc = j.c.evict.on ? run_evict(&j) : j.c.n_files == 1 ? run_one_file(&j) : run_stream(&j);
     if (rc == 0)
         rc = commit_files(&j);
     else if (j.record_errno)

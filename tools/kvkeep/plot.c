@@ -51,6 +51,26 @@ static void write_bars_script(FILE *script, const plot_bars *p)
           script);
 }
 
+static void write_curve(FILE *script, const plot_curve *c, uint32_t number)
+{
+    fprintf(script, "$curve%u << end_of_curve\n", number);
+    for (uint32_t i = 0; i < c->n; i++)
+        fprintf(script, "%.17g %.17g\n", c->points[i].x, c->points[i].y);
+    fputs("end_of_curve\n", script);
+}
+
+static void write_curves_script(FILE *script, const plot_curves *p)
+{
+    write_head(script, p->title, p->x_label);
+    fprintf(script, "set key right bottom\nset ylabel '%s'\n", p->y_label);
+    for (uint32_t i = 0; i < p->n; i++)
+        write_curve(script, &p->curves[i], i);
+    for (uint32_t i = 0; i < p->n; i++)
+        fprintf(script, "%s $curve%u using 1:2 smooth unique with linespoints lw 1.5 pt 7 ps 0.5 title \"%s\"",
+                i ? "," : "plot", i, p->curves[i].name);
+    fputc('\n', script);
+}
+
 static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)
 {
     char name[] = "gnuplot", *argv[] = {name, NULL};
@@ -146,6 +166,17 @@ int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error)
     if (open_script(&script, error) < 0)
         return TRACE_FAILED;
     write_bars_script(script, p);
+    int rc = draw(script, out, error);
+    fclose(script);
+    return rc;
+}
+
+int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error)
+{
+    FILE *script;
+    if (open_script(&script, error) < 0)
+        return TRACE_FAILED;
+    write_curves_script(script, p);
     int rc = draw(script, out, error);
     fclose(script);
     return rc;

@@ -26,10 +26,29 @@ typedef struct plot_bars {
     uint32_t n;
 } plot_bars;
 
+typedef struct plot_point {
+    double x, y;
+} plot_point;
+
+typedef struct plot_curve {
+    const char *name;
+    const plot_point *points; /* [n] in any order */
+    uint32_t n;
+} plot_curve;
+
+typedef struct plot_curves {
+    const char *title, *x_label, *y_label;
+    const plot_curve *curves;
+    uint32_t n;
+} plot_curves;
+
 /* Draws onto `out`. 0, or TRACE_FAILED where gnuplot is missing or fails. */
 int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error);
 
 /* The same of bars side by side; names must not hold quotes. */
 int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error);
+
+/* The same of any number of curves with a few points each. */
+int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error);
 
 #endif

@@ -37,7 +37,7 @@ enum {
 
 static const struct argp_option options[] = {
     {"mode", KEY_MODE, "MODE", 0,
-     "prefix, flat, timed, lengths or multi-turn (default: what the trace says most about)", 1},
+     "prefix, flat, timed, lengths or multi-turn (default: what the trace says most about), or evict, for masses", 1},
     {"format", KEY_FORMAT, "NAME", 0,
      "What the traces are, as docs/traces.md names it (default: found from the content)", 1},
     {"pages", KEY_PAGES, "N", 0, "Pages of the pool, or unlimited (the default)", 2},
@@ -76,7 +76,8 @@ static const char doc[] =
     "Several traces run one after the other as one stream. `-` is the standard input. Without a TRACE a generated chat "
     "workload runs (2,000 requests unless --requests says otherwise). An op log is recognised by its first line, and "
     "is "
-    "run alone. docs/traces.md defines the formats and every number.";
+    "run alone. Mode evict takes one FILE.npy of attention masses, or makes masses up. docs/traces.md defines the "
+    "formats and every number.";
 
 static const char *name_of(int key)
 {
@@ -225,14 +226,20 @@ static error_t parse_curve(const arguments *a, const char *text, replay_command 
     return rc;
 }
 
+static error_t parse_mode(const arguments *a, const char *text, replay_command *c)
+{
+    c->mode_given = true;
+    c->evict.on = strcmp(text, "evict") == 0;
+    return c->evict.on || replay_mode_named(text, &c->replay.mode, a->error) == 0 ? 0 : EINVAL;
+}
+
 /* All others. */
 static error_t parse_word(int key, char *text, const arguments *a)
 {
     replay_command *c = a->options;
     switch (key) {
     case KEY_MODE:
-        c->mode_given = true;
-        return replay_mode_named(text, &c->replay.mode, a->error) < 0 ? EINVAL : 0;
+        return parse_mode(a, text, c);
     case KEY_FORMAT:
         c->trace.format = text;
         return 0;
@@ -298,18 +305,49 @@ static error_t check_many(const arguments *a)
     return 0;
 }
 
+static error_t check_evict(const arguments *a)
+{
+    replay_command *c = a->options;
+    if (!c->evict.on)
+        return c->evict.given ? refuse_together(a, c->evict.given, "goes with mode evict only") : 0;
+    if (c->not_evict)
+        return refuse_together(a, c->not_evict, "means nothing in mode evict");
+    if (c->n_files > 1)
+        return refuse_together(a, c->files[1], "a second file: mode evict takes one");
+    if (c->n_files && c->evict.generated_only)
+        return refuse_together(a, c->evict.generated_only, "means nothing for a file of masses");
+    if (c->n_files && c->replay.page_tokens)
+        return refuse_together(a, "--page-tokens", "means nothing for a file of masses");
+    return replay_evict_complete(a);
+}
+
 static error_t check_together(const arguments *a)
 {
     const replay_command *c = a->options;
+    if (c->evict.on || c->evict.given)
+        return check_evict(a);
     if (c->json && c->print)
         return refuse_together(a, "--print", "does not go with --json, which prints one object");
     return c->all_reclaims || c->curve ? check_many(a) : 0;
 }
 
+static bool goes_with_evict(int key)
+{
+    static const int keys[] = {KEY_MODE, KEY_PAGE_TOKENS, KEY_MEMORY_LIMIT, KEY_SEED, KEY_AUDIT, KEY_JSON, KEY_PLOT};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
+        if (key == keys[i])
+            return true;
+    return false;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
-    const arguments *a = state->input;
+    arguments *a = state->input;
     replay_command *c = a->options;
+    if (key == ARGP_KEY_INIT) {
+        state->child_inputs[0] = a;
+        return 0;
+    }
     if (key == ARGP_KEY_ARGS) {
         c->files = state->argv + state->next;
         c->n_files = (size_t)(state->argc - state->next);
@@ -319,13 +357,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return check_together(a);
     if (key < FIRST_OF_ALL_INPUTS && key >= KEY_MODE)
         c->traces_only = name_of(key);
+    if (key >= KEY_MODE && key <= KEY_PRINT && !goes_with_evict(key))
+        c->not_evict = name_of(key);
     return parse_word(key, text, a);
 }
 
 int replay_command_parse(replay_command *c, int argc, char **argv, trace_error *error)
 {
-    static const struct argp argp = {options, parse, "[TRACE...]", doc, NULL, NULL, NULL};
-    *c = (replay_command){.trace = TRACE_OPTIONS_DEFAULT, .replay = REPLAY_OPTIONS_DEFAULT};
+    static const struct argp_child children[] = {{&replay_evict_argp, 0, NULL, 0}, {0}};
+    static const struct argp argp = {options, parse, "[TRACE...]", doc, children, NULL, NULL};
+    *c = (replay_command){
+        .trace = TRACE_OPTIONS_DEFAULT, .replay = REPLAY_OPTIONS_DEFAULT, .evict = {.generate = MASS_GENERATE_DEFAULT}};
     arguments a = {"kvkeep replay", c, error};
     int rc = arguments_parse(&argp, argc, argv, &a);
     c->replay.seed = c->trace.seed;

@@ -2,6 +2,7 @@
 #ifndef KVKEEP_TOOLS_REPLAY_OPTIONS_H
 #define KVKEEP_TOOLS_REPLAY_OPTIONS_H
 
+#include "kvkeep/replay_evict_options.h"
 #include "trace/replay.h"
 
 /* Files that the command writes. */
@@ -11,7 +12,9 @@ typedef struct replay_command {
     trace_options trace;
     replay_options replay;
     bool mode_given;         /* else the trace decides */
+    evict_command evict;     /* mode evict */
     const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
+    const char *not_evict;   /* likewise, for mode evict */
     bool json, print;
     bool all_reclaims;               /* every reclaim order, compared */
     bool curve;                      /* pools of many sizes */
