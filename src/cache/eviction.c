@@ -274,15 +274,21 @@ static int evicts(const kvk_eviction *settings)
     return settings->choice.policy->rank != NULL;
 }
 
-static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
+/* Before the slope; 0: no limit. */
+static uint32_t budget_asked(const kvk_eviction *settings, uint32_t group)
 {
     const kvk_policy *policy = settings->choice.policy;
     if (!evicts(settings))
         return 0;
     if (settings->budgets)
         return settings->budgets[group];
-    uint32_t own = policy->budget ? policy->budget(settings->choice.knobs) : 0;
-    return sloped(c, settings, settings->budget ? settings->budget : own, group);
+    return settings->budget || !policy->budget ? settings->budget : policy->budget(settings->choice.knobs);
+}
+
+static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
+{
+    uint32_t budget = budget_asked(settings, group);
+    return settings->budgets ? budget : sloped(c, settings, budget, group);
 }
 
 /* Pages that no eviction can go below. */
@@ -302,8 +308,8 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
         uint32_t budget = budget_of(c, settings, g);
         if (budget > KVK_MAX_TOKENS)
             return KVK_EINVAL;
-        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0 || !evicts(settings));
-        if (!unlimited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
+        int limited = budget_asked(settings, g) > 0;
+        if (limited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
             return KVK_EINVAL;
         e->budgets[g] = budget;
     }
