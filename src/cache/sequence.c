@@ -76,7 +76,9 @@ int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &s->tables[g], n) < 0)
             return KVK_ENOMEM;
-    return s->eviction ? eviction_prepare(c, s, n) : 0;
+    if (s->eviction && (eviction_prepare(c, s, n) < 0 || near_prepare(c, s, n) < 0))
+        return KVK_ENOMEM;
+    return 0;
 }
 
 int sequence_has_lost(const kvk_cache *c, const sequence *s)
