@@ -146,8 +146,6 @@ static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
-    if (s->eviction)
-        near_cut(c, s, n_tokens / page_tokens(c));
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
