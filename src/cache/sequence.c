@@ -146,6 +146,8 @@ static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
+    if (s->eviction && s->eviction->asked_at > n_tokens)
+        s->eviction->asked_at = 0;
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)

@@ -254,7 +254,8 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
 {
     trim_cursor from = {c->evict.victims, c->evict.lanes};
-    s->eviction->asked_at = at.n_tokens;
+    if (at.n_tokens % page_tokens(c) == 0)
+        s->eviction->asked_at = at.n_tokens;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         if (t->asked)
             take_lanes(c, s, at, g, &from);
