@@ -140,7 +140,7 @@ static uint32_t counted_rows(const mass_reader *r)
 
 static uint32_t queries_of(const mass_reader *r)
 {
-    if (rows_of(r) == entry_of(r)->n_query)
+    if (rows_of(r) > 1)
         return 1;
     return r->m->n_summed ? r->m->n_summed[r->i] : entry_of(r)->n_query;
 }
