@@ -140,7 +140,7 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
 }
 
 /* What was computed after a loss may be gone, and what was lost too. */
-static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
+static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens <= s->first_taint && !sequence_has_lost(c, s))
         s->first_taint = UINT32_MAX;
