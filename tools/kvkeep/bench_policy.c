@@ -6,6 +6,7 @@
 
 #define SCORED_PAGES 256u /* of each of the RUNNING sequences */
 #define MOST_GROUPS 32u
+#define WITHIN_A_PAGE (PAGE_TOKENS / 2)
 #define NEAR_HEADS 9u
 #define NEAR_STRIDE (RUNNING * 2u * NEAR_HEADS) /* of a step's near peaks: two pages of each sequence */
 
@@ -57,24 +58,34 @@ static int open_scored(scoring *s, const char *policy)
     return rc;
 }
 
-static scoring *open_scoring(uint32_t n_groups, const char *policy, const kvk_group *groups)
+/* What is scored. */
+typedef struct scoring_kind {
+    const char *policy;
+    const kvk_group *groups; /* NULL: no near peaks */
+    uint32_t missing;
+} scoring_kind;
+
+static scoring *open_scoring(uint32_t n_groups, const scoring_kind *kind)
 {
     scoring *s = calloc(1, sizeof *s);
     kvk_config config = bench_cache_config(RUNNING * SCORED_PAGES * n_groups);
     config.n_groups = n_groups;
-    config.groups = groups;
+    config.groups = kind->groups;
     config.content = KVK_CONTENT_NONE;
     if (!s)
         return NULL;
     s->n_groups = n_groups;
+    s->missing = kind->missing;
     s->stride = RUNNING * SCORED_PAGES;
     s->mass = calloc(n_groups * s->stride, sizeof *s->mass);
-    s->near = groups ? calloc(n_groups * NEAR_STRIDE, sizeof *s->near) : NULL;
+    s->near = kind->groups ? calloc(n_groups * NEAR_STRIDE, sizeof *s->near) : NULL;
     s->scores = calloc(n_groups * s->stride, sizeof *s->scores);
     for (uint64_t i = 0; s->mass && i < n_groups * s->stride; i++)
         s->mass[i] = 1.0f / SCORED_PAGES;
-    if (s->mass && s->scores && (s->near || !groups) && kvk_cache_open(&config, &s->cache) == 0 &&
-        open_scored(s, policy) >= 0)
+    for (uint64_t i = 0; s->near && i < n_groups * NEAR_STRIDE; i++)
+        s->near[i] = 1.0f / (float)(1 + i % NEAR_HEADS);
+    if (s->mass && s->scores && (s->near || !kind->groups) && kvk_cache_open(&config, &s->cache) == 0 &&
+        open_scored(s, kind->policy) >= 0)
         return s;
     close_scoring(s);
     return NULL;
@@ -82,22 +93,33 @@ static scoring *open_scoring(uint32_t n_groups, const char *policy, const kvk_gr
 
 static void *open_h2o(const bench_case *me)
 {
-    return open_scoring(me->size, "h2o", NULL);
+    return open_scoring(me->size, &(scoring_kind){"h2o", NULL, WITHIN_A_PAGE});
 }
 
 /* With the near peaks of nine heads, which a kernel reports of the two newest pages. */
-static void *open_keep(const bench_case *me)
+static scoring *open_near(uint32_t n_groups, uint32_t missing)
 {
     kvk_group groups[MOST_GROUPS];
-    for (uint32_t g = 0; g < me->size; g++)
+    for (uint32_t g = 0; g < n_groups; g++)
         groups[g] = (kvk_group){.near_layers = 1, .near_heads = NEAR_HEADS};
-    return open_scoring(me->size, "keep", groups);
+    return open_scoring(n_groups, &(scoring_kind){"keep", groups, missing});
+}
+
+static void *open_keep(const bench_case *me)
+{
+    return open_near(me->size, WITHIN_A_PAGE);
+}
+
+/* The one step in PAGE_TOKENS that ends a page, when the importances of all pages are found anew. */
+static void *open_keep_border(const bench_case *me)
+{
+    return open_near(me->size, 1);
 }
 
 /* Without near peaks it looks at the largest mass of every page. */
 static void *open_keep_peak(const bench_case *me)
 {
-    return open_scoring(me->size, "keep", NULL);
+    return open_scoring(me->size, &(scoring_kind){"keep", NULL, WITHIN_A_PAGE});
 }
 
 static double run_scoring(void *state)
@@ -237,6 +259,7 @@ const bench_case bench_policy_cases[] = {
     SCORING_CASE("score.keep.256x256x1", 1, open_keep),
     SCORING_CASE("score.keep.256x256x32", MOST_GROUPS, open_keep),
     SCORING_CASE("score.keep_peak.256x256x32", MOST_GROUPS, open_keep_peak),
+    SCORING_CASE("border.keep.256x256x1", 1, open_keep_border),
     CHOOSING_CASE("choose.h2o.100", 100, open_choosing_h2o),
     CHOOSING_CASE("choose.h2o.1000", 1000, open_choosing_h2o),
     CHOOSING_CASE("choose.h2o.10000", 10000, open_choosing_h2o),
