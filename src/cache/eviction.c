@@ -242,6 +242,7 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
         memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
+    near_show(c, to);
 }
 
 /* ---- settings */

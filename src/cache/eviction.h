@@ -36,7 +36,7 @@ struct eviction {
     group_eviction *groups; /* [n_groups] */
     float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
     uint32_t lane_cap, lane_floats;
-    kvk_near *near; /* [n_groups] for views */
+    kvk_near *near; /* [n_groups] the near peaks as views show them */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
     uint32_t shared_cap, n_shared;
     uint32_t *budgets; /* [n_groups] scratch of setting them */
@@ -171,6 +171,9 @@ int near_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
 /* The same whatever its policy. */
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
+
+/* The views of near peaks as they are now. */
+void near_show(const kvk_cache *c, eviction *e);
 
 /* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);

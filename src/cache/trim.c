@@ -22,16 +22,6 @@ moment eviction_now(const kvk_cache *c, const sequence *s)
 
 /* ---- views */
 
-static const kvk_near *near_views(const kvk_cache *c, const eviction *e)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
-                                .n_pages = e->groups[g].n_near,
-                                .layers = c->groups[g].near_layers,
-                                .heads = c->groups[g].near_heads};
-    return e->near;
-}
-
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
 {
     const eviction *e = s->eviction;
@@ -49,7 +39,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
-                             .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
+                             .near = e->needs & KVK_NEED_NEAR ? e->near : NULL};
 }
 
 /* ---- eligibility */
