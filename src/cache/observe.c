@@ -175,14 +175,19 @@ static int are_within(const float *values, uint64_t n, float most)
     return !above;
 }
 
+/* Where the next entry's values begin depends on it, so it must be right for entries too whose values are not read. */
 static int check_shape(const mass_reader *r)
 {
-    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query, accepted = accepted_of(r);
+    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query;
     if (rows != 1 && rows != n_query)
         return KVK_EINVAL;
-    if (r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query)
-        return KVK_EINVAL;
-    return rows == 1 && accepted > 0 && accepted < n_query ? KVK_EINVAL : 0;
+    return r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query ? KVK_EINVAL : 0;
+}
+
+/* A row that is a sum counts as a whole. */
+static int is_cut(const mass_reader *r)
+{
+    return rows_of(r) == 1 && accepted_of(r) > 0 && accepted_of(r) < entry_of(r)->n_query;
 }
 
 /* True if the caller's arrays reach as far as the entry in hand. */
@@ -224,7 +229,7 @@ static int check_entry(const mass_reader *r)
     for (uint32_t g = 0; g < r->c->config.n_groups; g++)
         if (!has_places(r, g))
             return KVK_EINVAL;
-    int rc = s ? check_shape(r) : 0;
+    int rc = s && is_cut(r) ? KVK_EINVAL : check_shape(r);
     for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++) {
         fetch_next(r, g);
         rc = check_group(r, s->eviction, g);
@@ -353,10 +358,10 @@ static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
 }
 
 /* The scores of the next group, as fetch_next. */
-static void fetch_scores(const sequence *s, uint32_t group)
+static void fetch_scores(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    const float *lane = s->eviction->groups[group].lanes;
-    for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
+    const float *lane = eviction_lane(c, s->eviction, group, 0);
+    for (uint32_t k = 0; s->eviction->lane_cap && k < s->tables[group].n; k += 16)
         __builtin_prefetch(lane + k, 1);
 }
 
@@ -367,7 +372,7 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         fetch_next(r, g);
         if (g + 1 < r->c->config.n_groups)
-            fetch_scores(s, g + 1);
+            fetch_scores(r->c, s, g + 1);
         if (tells_near(r, s, g))
             observe_near(r, s, g, row, end);
         observe_group(r, s, g, row, end);

@@ -37,7 +37,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
     const eviction *e = s->eviction;
     const group_eviction *g = &e->groups[group];
     for (uint32_t k = 0; k < eviction_policy(e)->n_scores; k++)
-        lanes[k] = g->lanes ? g->lanes + (size_t)k * g->lane_cap : NULL;
+        lanes[k] = eviction_lane(c, e, group, k);
     return (kvk_policy_view){.knobs = e->settings.choice.knobs,
                              .group = group,
                              .n_groups = c->config.n_groups,
