@@ -102,6 +102,9 @@ int eviction_furnish(kvk_cache *c, sequence *s);
 
 moment eviction_now(const kvk_cache *c, const sequence *s);
 
+/* The same when its text had n_tokens, with a batch as if it had ended (may be NULL). */
+moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
+
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
 

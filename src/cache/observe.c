@@ -12,7 +12,9 @@ int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries
 {
     uint64_t listings = (uint64_t)n * c->config.n_groups, numbers = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
+        sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
+        if (near_prepare(c, s, ceil_div((uint64_t)s->n_tokens + entries[i].n_query, page_tokens(c))) < 0)
+            return KVK_ENOMEM;
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             numbers += s->tables[g].lost ? s->tables[g].n : 0;
     }
@@ -138,7 +140,7 @@ static uint32_t counted_rows(const mass_reader *r)
 
 static uint32_t queries_of(const mass_reader *r)
 {
-    if (rows_of(r) == entry_of(r)->n_query)
+    if (rows_of(r) > 1)
         return 1;
     return r->m->n_summed ? r->m->n_summed[r->i] : entry_of(r)->n_query;
 }
@@ -345,8 +347,7 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens % page_tokens(r->c))
         return;
-    uint32_t settled = eviction_now(r->c, s).settled; /* an older batch may not have ended */
-    moment at = {n_tokens, settled < start_of(r) ? settled : n_tokens};
+    moment at = eviction_moment(r->c, s, n_tokens, r->b);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);
