@@ -122,7 +122,7 @@ static uint32_t lanes_copied(const kvk_policy *policy)
 static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 {
     evict_scratch *e = &c->evict;
-    uint64_t all = 0, longest = 1;
+    uint64_t all = 1, longest = 1;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);

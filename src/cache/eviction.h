@@ -62,7 +62,7 @@ static inline eviction *eviction_of(const sequence *s)
 /* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
 static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32_t group, uint32_t k)
 {
-    return e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap;
+    return e->lanes ? e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap : NULL;
 }
 
 /* Pages of a limit that a number of tokens stands for, rounded up. */
