@@ -158,7 +158,7 @@ static void observe_row(const twin *t, const shown *w, uint32_t group, uint32_t 
         mean[i] = value_of(t, m->mean + row, w, group, v.index[i]);
         peak[i] = m->peak ? value_of(t, m->peak + row, w, group, v.index[i]) : 0;
     }
-    kvk_observation seen = {.first_query = w->e->start + r,
+    kvk_observation seen = {.first_query = at.n_tokens - w->n_queries, /* a sum is over the last ones */
                             .n_queries = w->n_queries,
                             .mean = mean,
                             .peak = m->peak && (needs & KVK_NEED_PEAK) ? peak : NULL};
@@ -210,10 +210,11 @@ static void observe_entry(twin *t, const shown *w)
         uint32_t q = w->e->start + r, end = w->rows > 1 ? q + 1 : w->e->start + w->e->n_query;
         if (r && q % P == 0)
             trim_before(t, w, q);
-        for (uint32_t g = 0; near && g < t->config.n_groups; g++)
-            observe_near(t, w, g, r, end);
-        for (uint32_t g = 0; g < t->config.n_groups; g++)
+        for (uint32_t g = 0; g < t->config.n_groups; g++) {
+            if (near)
+                observe_near(t, w, g, r, end);
             observe_row(t, w, g, r, (twin_moment){end, 0});
+        }
     }
 }
 
