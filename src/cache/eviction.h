@@ -145,7 +145,7 @@ void pressure_apply(kvk_cache *c);
 int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 void observe(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 
-/* Remembers what a plan lists. KVK_ENOMEM. */
+/* Remembers what a plan lists; room first, for what its masses may bring too. KVK_ENOMEM. */
 int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 

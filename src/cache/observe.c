@@ -12,9 +12,11 @@ int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries
 {
     uint64_t listings = (uint64_t)n * c->config.n_groups, numbers = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
+        sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             numbers += s->tables[g].lost ? s->tables[g].n : 0;
+        if (near_prepare(c, s, ceil_div((uint64_t)s->n_tokens + entries[i].n_query, page_tokens(c))) < 0)
+            return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &b->listings, &b->listings_cap, listings, sizeof *b->listings) < 0)
         return KVK_ENOMEM;
