@@ -96,6 +96,9 @@ int eviction_furnish(kvk_cache *c, sequence *s);
 
 moment eviction_now(const kvk_cache *c, const sequence *s);
 
+/* The moment when the text was n_tokens long, once the batch that is about to end has ended. */
+moment eviction_at(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
+
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
 

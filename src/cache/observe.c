@@ -307,9 +307,9 @@ static void observe_near(const mass_reader *r, sequence *s, uint32_t group, uint
 /* Where plain decoding would have trimmed before it came to this query, so does a batch of drafts. */
 static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
-    moment at = {n_tokens, n_tokens};
     if (n_tokens % page_tokens(r->c))
         return;
+    moment at = eviction_at(r->c, s, n_tokens, r->b);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);

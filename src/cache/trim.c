@@ -4,20 +4,25 @@
 
 #include <string.h>
 
-static uint32_t start_of_oldest(const kvk_cache *c, kvk_seq handle, uint32_t n_tokens)
+static uint32_t start_of_oldest(const kvk_cache *c, kvk_seq handle, uint32_t n_tokens, const flight *ending)
 {
     uint32_t oldest = n_tokens;
     for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
-        for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t i = 0; b != ending && i < b->n; i++)
             if (b->entries[i].seq == handle)
                 oldest = min_u32(oldest, b->entries[i].end - b->entries[i].n_query);
     return oldest;
 }
 
+moment eviction_at(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
+{
+    uint32_t others = s->n_in_flight - (ending != NULL);
+    return (moment){n_tokens, others ? start_of_oldest(c, sequence_handle(c, s), n_tokens, ending) : n_tokens};
+}
+
 moment eviction_now(const kvk_cache *c, const sequence *s)
 {
-    uint32_t settled = s->n_in_flight ? start_of_oldest(c, sequence_handle(c, s), s->n_tokens) : s->n_tokens;
-    return (moment){s->n_tokens, settled};
+    return eviction_at(c, s, s->n_tokens, NULL);
 }
 
 /* ---- views */
