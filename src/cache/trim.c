@@ -42,7 +42,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
     const eviction *e = s->eviction;
     const group_eviction *g = &e->groups[group];
     for (uint32_t k = 0; k < eviction_policy(e)->n_scores; k++)
-        lanes[k] = g->lanes + (size_t)k * g->lane_cap;
+        lanes[k] = g->lanes ? g->lanes + (size_t)k * g->lane_cap : NULL; /* none as long as no page came */
     return (kvk_policy_view){.knobs = e->settings.choice.knobs,
                              .group = group,
                              .n_groups = c->config.n_groups,
@@ -169,9 +169,8 @@ static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *vi
 /* The policy's numbers in a copy, for one that changes them when it chooses. Returns the place after them. */
 static float *copy_lanes(const kvk_policy *policy, const kvk_policy_view *view, float **lanes, float *to)
 {
-    for (uint32_t k = 0; policy->choose && k < policy->n_scores; k++, to += view->n) {
-        if (view->n)
-            memcpy(to, lanes[k], view->n * sizeof *to);
+    for (uint32_t k = 0; policy->choose && view->n && k < policy->n_scores; k++, to += view->n) {
+        memcpy(to, lanes[k], view->n * sizeof *to);
         lanes[k] = to;
     }
     return to;
@@ -251,9 +250,8 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 {
     float *lanes[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(c, s, group, at.n_tokens, lanes);
-    for (uint32_t k = 0; k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
-        if (view.n)
-            memcpy(lanes[k], from->lanes, view.n * sizeof(float));
+    for (uint32_t k = 0; view.n && k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
+        memcpy(lanes[k], from->lanes, view.n * sizeof(float));
 }
 
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
