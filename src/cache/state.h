@@ -15,12 +15,9 @@
 #ifndef KVK_CACHE_STATE_H
 #define KVK_CACHE_STATE_H
 
-#include <kvkeep/kvkeep.h>
+#include "cache/state_bytes.h"
 
 #define STATE_MAGIC "kvkeep st"
 #define STATE_VERSION 1u
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #endif
