@@ -160,20 +160,6 @@ static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t r
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
 
-/* Seen as integers, floats from 0 up are in order, and what is negative, infinite or no number is above them all; but
- * -0 is as good as 0. */
-static int are_within(const float *values, uint64_t n, float most)
-{
-    uint32_t limit, bad = 0;
-    memcpy(&limit, &most, sizeof limit);
-    for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        bad |= (uint32_t)(bits > limit) & (uint32_t)(bits != 0x80000000u);
-    }
-    return !bad;
-}
-
 static int check_shape(const mass_reader *r)
 {
     uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query, accepted = accepted_of(r);
@@ -198,11 +184,11 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     uint32_t rows = counted_rows(r), needs = e->needs;
     const listing *l = listing_of(r, group);
     uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * near_pages(r, l) * near_channels(r->c, group);
-    if (!are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
+    if (!floats_are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_PEAK) && r->m->peak && !are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
+    if ((needs & KVK_NEED_PEAK) && r->m->peak && !floats_are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_NEAR) && r->m->near && !are_within(near_row_at(r, group, 0), near, 3.4e38f))
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, 3.4e38f))
         return KVK_EINVAL;
     return 0;
 }

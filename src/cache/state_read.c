@@ -3,7 +3,7 @@
  * The file may be anything. Every number is checked where it is read, memory grows with the bytes read and not with
  * what they claim, and what was built is taken only after its checksum and the audit. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/state.h"
 
 #include <string.h>
@@ -37,8 +37,11 @@ static void read_config(state_reader *r, const kvk_cache *old, kvk_cache *c)
     get_equal(r, config.content);
     get_equal(r, config.host_pages);
     get_equal(r, config.extra_keys);
-    for (uint32_t g = 0; g < config.n_groups && !r->failed; g++)
+    for (uint32_t g = 0; g < config.n_groups && !r->failed; g++) {
         get_equal(r, old->windows[g]);
+        get_equal(r, old->groups[g].near_layers);
+        get_equal(r, old->groups[g].near_heads);
+    }
     config.n_pages = get_most(r, KVK_MAX_PAGES);
     require(r, config.n_pages > 0);
     config.watermark = get_most(r, config.n_pages);
@@ -67,6 +70,8 @@ static void read_counters(state_reader *r, kvk_cache *c)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         *values[i] = get64(r);
     n->peak_sequences = (uint32_t)get64(r);
+    n->pages_evicted = get64(r);
+    n->tokens_evicted = get64(r);
     c->store.reclaimed = get64(r);
     c->store.pool.peak_used = (uint32_t)get64(r);
 }
@@ -132,6 +137,7 @@ static void read_copies(state_reader *r, kvk_cache *c, uint32_t node, uint32_t g
             return;
         p->pages[page].content = node;
         prefix_hold(&c->store.prefix, node, group, page);
+        state_get_page_near(r, c, group, page);
     }
 }
 
@@ -206,11 +212,11 @@ static void read_entry(state_reader *r, kvk_cache *c, const sequence *s, uint32_
 
 static void read_table(state_reader *r, kvk_cache *c, const sequence *s, uint32_t g)
 {
-    s->tables[g].first = get32(r);
+    s->tables[g].first = get_most(r, s->n_tokens / page_tokens(c));
     uint32_t n = get_most(r, KVK_MAX_PAGES);
-    require(r, (uint64_t)s->tables[g].first * page_tokens(c) <= s->n_tokens);
     for (uint32_t i = 0; i < n && !r->failed; i++)
         read_entry(r, c, s, g);
+    state_get_index(r, c, s, g);
 }
 
 static void read_chain(state_reader *r, kvk_cache *c, sequence *s)
@@ -233,6 +239,7 @@ static void read_open_sequence(state_reader *r, kvk_cache *c, sequence *s)
     s->scope = get_scope(r);
     s->n_tokens = get_most(r, KVK_MAX_TOKENS);
     s->n_committed = get_most(r, s->n_tokens);
+    s->first_taint = get32(r);
     require(r, s->number < c->opened);
     read_chain(r, c, s);
     read_retentions(r, c, s);
@@ -240,8 +247,11 @@ static void read_open_sequence(state_reader *r, kvk_cache *c, sequence *s)
         s->tail[i] = get32(r);
     if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0 && !r->failed)
         state_get(r, s->tail + page_tokens(c), sizeof(kvk_key));
+    if (get_most(r, 1))
+        require_memory(r, eviction_furnish(c, s));
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++)
         read_table(r, c, s, g);
+    state_get_eviction(r, c, s);
     s->is_open = 1;
     c->counters.sequences++;
 }

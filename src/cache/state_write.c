@@ -1,5 +1,5 @@
 /* state_write.c: kvk_save. */
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/state.h"
 
 static void put_scope(state_writer *w, const scope *s)
@@ -18,8 +18,11 @@ static void put_config(state_writer *w, const kvk_cache *c)
     put32(w, c->config.content);
     put32(w, c->config.host_pages);
     put32(w, c->config.extra_keys);
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, c->windows[g]);
+        put32(w, c->groups[g].near_layers);
+        put32(w, c->groups[g].near_heads);
+    }
     put32(w, c->config.n_pages);
     put32(w, c->config.watermark);
     put32(w, c->config.reclaim);
@@ -34,10 +37,10 @@ static void put_config(state_writer *w, const kvk_cache *c)
 static void put_counters(state_writer *w, const kvk_cache *c)
 {
     const counters *n = &c->counters;
-    const uint64_t values[] = {n->partial_hits,        n->preemptions,      n->swapped_out_pages, n->swapped_in_pages,
-                               n->pages_taken,         n->cow_copies,       n->prefix_queries,    n->prefix_hits,
-                               n->prefix_page_queries, n->prefix_page_hits, n->peak_sequences,    c->store.reclaimed,
-                               c->store.pool.peak_used};
+    const uint64_t values[] = {n->partial_hits,        n->preemptions,      n->swapped_out_pages,   n->swapped_in_pages,
+                               n->pages_taken,         n->cow_copies,       n->prefix_queries,      n->prefix_hits,
+                               n->prefix_page_queries, n->prefix_page_hits, n->peak_sequences,      n->pages_evicted,
+                               n->tokens_evicted,      c->store.reclaimed,  c->store.pool.peak_used};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         put64(w, values[i]);
 }
@@ -88,8 +91,10 @@ static void put_node(state_writer *w, const kvk_cache *c, uint32_t node, const u
     for (uint32_t g = 0; g < x->n_groups; g++) {
         const list *l = &x->copies[(size_t)node * x->n_groups + g];
         put32(w, l->count);
-        for (uint32_t page = l->head; page != LIST_NONE; page = x->holders[page].link.next)
+        for (uint32_t page = l->head; page != LIST_NONE; page = x->holders[page].link.next) {
             put32(w, page);
+            state_put_page_near(w, c, g, page);
+        }
     }
 }
 
@@ -128,16 +133,20 @@ static void put_sequence(state_writer *w, const kvk_cache *c, const sequence *s,
     put_scope(w, &s->scope);
     put32(w, s->n_tokens);
     put32(w, s->n_committed);
+    put32(w, s->first_taint);
     put32(w, s->chain < CHAIN_BROKEN ? numbers[s->chain] : s->chain);
     put_retentions(w, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         put32(w, s->tail[i]);
     if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0)
         state_put(w, s->tail + page_tokens(c), sizeof(kvk_key));
+    put32(w, s->eviction != NULL);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, s->tables[g].first);
         put_list(w, s->tables[g].pages, s->tables[g].n);
+        state_put_index(w, &s->tables[g]);
     }
+    state_put_eviction(w, c, s);
 }
 
 static void put_sequences(state_writer *w, const kvk_cache *c, const uint32_t *numbers)
@@ -176,12 +185,25 @@ int cache_is_quiet(const kvk_cache *c)
     return c->n_batches == 0 && c->moves.first == c->moves.end && c->store.pool.draining == 0;
 }
 
+/* Only the library's own policies can be found again by their names. */
+static int policies_are_own(const kvk_cache *c)
+{
+    for (uint32_t i = 0; i < c->n_slots; i++) {
+        const sequence *s = &c->sequences[i];
+        if (s->is_open && eviction_of(s) && !policy_is_own(eviction_policy(s->eviction)))
+            return 0;
+    }
+    return 1;
+}
+
 int kvk_save(kvk_cache *cache, kvk_write_fn write, void *ctx)
 {
     if (!cache_is_ready(cache) || !write)
         return cache_refuses(cache);
     if (!cache_is_quiet(cache))
         return KVK_EBUSY;
+    if (!policies_are_own(cache))
+        return KVK_ESTATE;
     size_t n_ranks = (size_t)cache->store.pool.unseen + 1, n_numbers = (size_t)cache->store.prefix.n_nodes + 1;
     state_writer w = {.write = write, .ctx = ctx};
     uint64_t *ranks = memory_take(cache->memory, n_ranks * sizeof *ranks);
