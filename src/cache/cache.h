@@ -73,7 +73,8 @@ typedef struct recorder recorder;
 /* A page that pressure may take. */
 typedef struct candidate {
     const sequence *seq;
-    float price;
+    double price;
+    float score;
     uint32_t tier, group, number;
 } candidate;
 

@@ -66,7 +66,11 @@ static int is_dearer(const candidate *a, const candidate *b)
         return a->price > b->price;
     if (a->seq != b->seq)
         return a->seq->number < b->seq->number;
-    return a->group != b->group ? a->group > b->group : a->number > b->number;
+    if (a->group != b->group)
+        return a->group > b->group;
+    if (a->score < b->score || a->score > b->score) /* where prices mean nothing */
+        return a->score > b->score;
+    return a->number > b->number;
 }
 
 /* By table, and in it by page number. */
@@ -111,14 +115,13 @@ static int offer(evict_scratch *e, uint32_t missing, const candidate *page)
     return 1;
 }
 
-/* The share of a table's score that is lost with a page. */
-static float price_of(float score, double total)
+/* The share of a table's score that is lost with a page: in a table prices rise as scores do. */
+static double price_of(float score, double total)
 {
-    double price = total > 0 ? (double)score / total : 0;
-    return price >= 0 ? (float)price : -INFINITY;
+    return total > 0 && isfinite(total) ? (double)score / total : 0;
 }
 
-/* Offers a table's pages in the order in which they go. */
+/* Offers a table's pages in the order in which they go: when one is too dear the rest is. */
 static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker, uint32_t missing)
 {
     evict_scratch *e = &c->evict;
@@ -134,7 +137,12 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
         total += (double)e->score[k];
     for (uint32_t n = 0; n < quota; n++) {
         uint32_t k = eviction_next(c, view.n);
-        candidate page = {s, price_of(e->score[k], total), e->tier[k], group, table_number(&s->tables[group], k)};
+        candidate page = {.seq = s,
+                          .price = price_of(e->score[k], total),
+                          .score = e->score[k],
+                          .tier = e->tier[k],
+                          .group = group,
+                          .number = table_number(&s->tables[group], k)};
         if (!offer(e, missing, &page))
             return;
         e->eligible[k] = 0;

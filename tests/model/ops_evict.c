@@ -157,7 +157,7 @@ void op_decode(world *w)
 {
     kvk_seq handle = pick_evicted(w);
     uint32_t steps = 1 + world_random(w, 10), most = 1 + world_random(w, 2 * w->twin.config.page_tokens + 1);
-    kvk_effort effort = (kvk_effort)world_random(w, 3);
+    kvk_effort effort = world_one_in(w, 2) ? KVK_EVICT : (kvk_effort)world_random(w, 3);
     for (uint32_t i = 0; i < steps; i++)
         decode(w, handle, 1 + world_random(w, most), effort);
 }

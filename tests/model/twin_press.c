@@ -1,6 +1,7 @@
 /* twin_press.c: pages taken from all sequences that yield, cheapest first. */
 #include "twin_view.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A page that may be taken. */
@@ -8,7 +9,8 @@ typedef struct {
     const twin_seq *s;
     uint32_t group, entry;
     uint8_t tier;
-    float price; /* its share of its table's score */
+    float score;
+    double price; /* its share of its table's score */
 } offer;
 
 typedef struct {
@@ -29,6 +31,8 @@ static int compare(const offer *a, const offer *b)
         return a->s->number > b->s->number ? -1 : 1;
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
+    if (a->score < b->score || b->score < a->score)
+        return a->score < b->score ? -1 : 1;
     return a->entry < b->entry ? -1 : 1;
 }
 
@@ -46,8 +50,12 @@ static void offer_table(const twin *t, const twin_seq *from, const twin_seq *cop
         v.eligible[i] &= !copy->lost[group][v.index[i]] && twin_frees(t, from, group, v.index[i]);
     }
     for (uint32_t i; left > twin_pages_for(t, s.eviction.floor) && (i = twin_lowest(&v, goes)) < v.view.n; left--) {
-        out->offers[out->n++] =
-            (offer){from, group, v.index[i], v.tier[i], sum > 0 ? (float)((double)v.score[i] / sum) : 0};
+        out->offers[out->n++] = (offer){.s = from,
+                                        .group = group,
+                                        .entry = v.index[i],
+                                        .tier = v.tier[i],
+                                        .score = v.score[i],
+                                        .price = sum > 0 && isfinite(sum) ? (double)v.score[i] / sum : 0};
         goes[v.index[i]] = true;
     }
 }
