@@ -1,7 +1,6 @@
 #include "twin.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +56,11 @@ void twin_close(twin *t)
 
 double twin_knob(const twin *t, const char *name, double standard)
 {
-    char key[40];
-    snprintf(key, sizeof key, ":%s=", name);
-    const char *at = strstr(t->setup.policy, key);
-    return at ? strtod(at + strlen(key), NULL) : standard;
+    size_t n = strlen(name);
+    for (const char *at = strchr(t->setup.policy, ':'); at; at = strchr(at + 1, ':'))
+        if (strncmp(at + 1, name, n) == 0 && at[n + 1] == '=')
+            return strtod(at + n + 2, NULL);
+    return standard;
 }
 
 int twin_is(const twin *t, const char *policy)
