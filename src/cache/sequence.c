@@ -76,7 +76,9 @@ int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &s->tables[g], n) < 0)
             return KVK_ENOMEM;
-    return s->eviction ? eviction_prepare(c, s, n) : 0;
+    if (s->eviction && (eviction_prepare(c, s, n) < 0 || near_prepare(c, s, n) < 0))
+        return KVK_ENOMEM;
+    return 0;
 }
 
 int sequence_has_lost(const kvk_cache *c, const sequence *s)
@@ -118,7 +120,7 @@ static void slide_table(kvk_cache *c, sequence *s, uint32_t group, uint32_t from
     if (t->indexed)
         memmove(t->index, t->index + gone, t->n * sizeof *t->index);
     if (s->eviction)
-        eviction_slide(s, group, gone);
+        eviction_slide(c, s, group, gone);
     s->shape++;
 }
 
@@ -144,6 +146,8 @@ static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
+    if (s->eviction && s->eviction->asked_at > n_tokens)
+        s->eviction->asked_at = 0;
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
