@@ -58,6 +58,8 @@ subject lab_driven(lab *l, twin_setup setup, masses m)
     e.n_prompt = setup.n_prompt;
     e.slope = (float)setup.slope;
     e.budgets = setup.budgets;
+    e.floor = setup.floor;
+    e.target = (float)setup.target;
     LAB_HOLDS(kvk_seq_open(l->cache, NULL, &s.seq) == 0);
     LAB_CHECK(kvk_seq_set_eviction(l->cache, s.seq, &e) == 0, "%s is refused", setup.policy);
     s.masses.page_tokens = l->page_tokens;
