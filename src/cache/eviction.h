@@ -98,6 +98,13 @@ void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t go
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
 int eviction_furnish(kvk_cache *c, sequence *s);
 
+/* The caller's settings, defaults where it knows no field. KVK_EINVAL. */
+int eviction_read_settings(const kvk_eviction *from, kvk_eviction *to);
+
+/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. Its `budgets`
+ * may be the sequence's own. KVK_EINVAL, KVK_ENOMEM. */
+int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near);
+
 /* ---- trim.c */
 
 moment eviction_now(const kvk_cache *c, const sequence *s);
@@ -154,7 +161,7 @@ void pressure_apply(kvk_cache *c);
 int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 void observe(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 
-/* Remembers what a plan lists. KVK_ENOMEM. */
+/* Remembers what a plan lists; room first, for what its masses may bring too. KVK_ENOMEM. */
 int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 
@@ -164,6 +171,12 @@ void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint3
 static inline uint32_t near_channels(const kvk_cache *c, uint32_t group)
 {
     return (uint32_t)c->groups[group].near_layers * c->groups[group].near_heads;
+}
+
+/* The values of a page that can be found. */
+static inline float *near_of_page(const kvk_cache *c, uint32_t page)
+{
+    return c->page_near + (size_t)page * c->near_stride;
 }
 
 /* Room for n pages of text in a sequence that keeps near peaks. KVK_ENOMEM. */

@@ -80,19 +80,14 @@ int near_prepare_pages(kvk_cache *c)
     return memory_grow(c->memory, &c->near_sealed, &c->near_sealed_cap, c->store.pool.cap, sizeof *c->near_sealed);
 }
 
-static float *page_values(const kvk_cache *c, uint32_t page)
-{
-    return c->page_near + (size_t)page * c->near_stride;
-}
-
 static void copy_to_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
 {
     const group_eviction *e = s->eviction ? &s->eviction->groups[group] : NULL;
     size_t channels = near_channels(c, group);
     if (keeps_near(s) && number < e->n_near)
-        memcpy(page_values(c, page), e->near + number * channels, channels * sizeof(float));
+        memcpy(near_of_page(c, page), e->near + number * channels, channels * sizeof(float));
     else
-        memset(page_values(c, page), 0, channels * sizeof(float));
+        memset(near_of_page(c, page), 0, channels * sizeof(float));
 }
 
 void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
@@ -116,11 +111,11 @@ void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uin
 {
     if (!keeps_near(s) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
         return;
-    memcpy(near_at(c, s, group, number), page_values(c, page), near_channels(c, group) * sizeof(float));
+    memcpy(near_at(c, s, group, number), near_of_page(c, page), near_channels(c, group) * sizeof(float));
 }
 
 void near_move(kvk_cache *c, uint32_t old, uint32_t page)
 {
-    memcpy(page_values(c, page), page_values(c, old), c->near_stride * sizeof(float));
+    memcpy(near_of_page(c, page), near_of_page(c, old), c->near_stride * sizeof(float));
     c->near_sealed[page] = c->near_sealed[old];
 }

@@ -154,9 +154,8 @@ static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *vi
 /* The policy's numbers in a copy, for one that changes them when it chooses. Returns the place after them. */
 static float *copy_lanes(const kvk_policy *policy, const kvk_policy_view *view, float **lanes, float *to)
 {
-    for (uint32_t k = 0; policy->choose && k < policy->n_scores; k++, to += view->n) {
-        if (view->n)
-            memcpy(to, lanes[k], view->n * sizeof *to);
+    for (uint32_t k = 0; policy->choose && view->n && k < policy->n_scores; k++, to += view->n) {
+        memcpy(to, lanes[k], view->n * sizeof *to);
         lanes[k] = to;
     }
     return to;
@@ -236,9 +235,8 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 {
     float *lanes[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(c, s, group, at.n_tokens, lanes);
-    for (uint32_t k = 0; k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
-        if (view.n)
-            memcpy(lanes[k], from->lanes, view.n * sizeof(float));
+    for (uint32_t k = 0; view.n && k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
+        memcpy(lanes[k], from->lanes, view.n * sizeof(float));
 }
 
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
