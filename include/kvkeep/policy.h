@@ -56,7 +56,7 @@ typedef struct kvk_policy_view {
     const uint32_t *index;   /* [n] ascending */
     const uint8_t *eligible; /* [n] 1: may go; NULL in `observe` */
     float *const *scores;    /* [n_scores] -> [n]: the policy's numbers; a page begins with 0 in each */
-    float *shared;           /* [n_shared] numbers of the sequence, one set for all its groups; begin as 0 */
+    float *shared;           /* a number per page of `near`, one for all groups; begins as 0. NULL without n_shared */
     const kvk_near *near;    /* [n_groups]; NULL if not asked for */
 } kvk_policy_view;
 
@@ -81,7 +81,7 @@ typedef struct kvk_policy {
     const char *text; /* one line: what it does and where it is from */
     const kvk_knob *knobs;
     uint32_t n_scores;      /* per page, 0 .. KVK_MAX_SCORES */
-    uint32_t n_shared;      /* per sequence and page of its text, 0 or 1, for all groups at once */
+    uint32_t n_shared;      /* 1: with near peaks also a number per page of the text, for all groups at once */
     uint32_t score_is_mass; /* 1: what `rank` gives is a share or sum of attention, so shares of it can be compared */
     uint32_t reserved;
 

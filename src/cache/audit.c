@@ -146,9 +146,8 @@ static void check_evicted(audit *a, const sequence *s)
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         check_index(a, s, g);
         if (eviction_of(s))
-            EXPECT(a, "E3",
-                   s->eviction->groups[g].lane_cap >= s->tables[g].n || eviction_policy(s->eviction)->n_scores == 0,
-                   "group %u has scores for %u pages of %u", g, s->eviction->groups[g].lane_cap, s->tables[g].n);
+            EXPECT(a, "E3", s->eviction->lane_cap >= s->tables[g].n || eviction_policy(s->eviction)->n_scores == 0,
+                   "group %u has scores for %u pages of %u", g, s->eviction->lane_cap, s->tables[g].n);
     }
     if (c->config.content != KVK_CONTENT_NONE && s->chain != CHAIN_BROKEN && s->first_taint != UINT32_MAX)
         EXPECT(a, "E2", (uint64_t)(s->n_committed / page_tokens(c)) * page_tokens(c) <= s->first_taint,

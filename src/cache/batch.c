@@ -198,12 +198,8 @@ static void close_batch(kvk_cache *c, flight *b)
     c->batches[--c->n_batches] = ended;
 }
 
-static int takes_masses(const flight *b, const kvk_batch_result *result)
-{
-    return b->observed && result && result->masses;
-}
-
-static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
+/* `observed` gets whether masses were taken in. */
+static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result, int *observed)
 {
     flight *b = find_batch(c, id);
     if (!b)
@@ -212,11 +208,12 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result)
         return KVK_EINVAL;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = check_result(c, b, accepted);
-    if (rc == 0 && takes_masses(b, result))
+    *observed = b->observed && result && result->masses && result->masses->mean;
+    if (rc == 0 && *observed)
         rc = observe_check(c, b, result);
     if (rc < 0)
         return rc;
-    if (takes_masses(b, result))
+    if (*observed)
         observe(c, b, result);
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
@@ -233,9 +230,8 @@ int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *res
 {
     if (!cache_is_ready(cache) || (result && result->size != sizeof *result))
         return cache_refuses(cache);
-    const flight *b = find_batch(cache, batch);
-    int observed = b && takes_masses(b, result), rc = batch_end(cache, batch, result);
+    int observed = 0, rc = batch_end(cache, batch, result, &observed);
     if (cache->recorder)
-        record_end(cache, batch, result, observed && rc >= 0 ? cache->evict.places : NULL, rc);
+        record_end(cache, batch, result, rc >= 0 && observed ? cache->evict.places : NULL, rc);
     return rc;
 }

@@ -158,6 +158,7 @@ static void close_scratch(kvk_cache *c)
 {
     const evict_scratch *e = &c->evict;
     memory_give(c->memory, e->counts, e->counts_cap * sizeof *e->counts);
+    memory_give(c->memory, e->weights, e->weights_cap * sizeof *e->weights);
     memory_give(c->memory, e->places, e->places_cap * sizeof *e->places);
     memory_give(c->memory, e->victims, e->victims_cap * sizeof *e->victims);
     memory_give(c->memory, e->score, e->score_cap * sizeof *e->score);

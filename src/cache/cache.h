@@ -77,15 +77,16 @@ typedef struct candidate {
     uint32_t tier, group, number;
 } candidate;
 
-/* How many floats of a group were read of a batch's masses. */
-typedef struct observed_places {
-    uint64_t mean; /* of `mean`, and of `peak` */
-    uint64_t near;
-} observed_places;
+/* What pages to go are worth by their table's scores. */
+typedef struct weight {
+    double score; /* sum of theirs */
+    double share; /* of the table's */
+} weight;
 
 /* Room for decisions about one sequence, or about all. */
 typedef struct evict_scratch {
     uint32_t *counts;  /* [n_groups] victims in each */
+    weight *weights;   /* [n_groups] of the victims */
     uint32_t *victims; /* entries to go, group after group */
     float *score;      /* of one table */
     uint8_t *tier, *eligible;
@@ -93,10 +94,10 @@ typedef struct evict_scratch {
     float *lanes;          /* a copy of a sequence's numbers, for policies that change them when they choose */
     float *row;            /* masses in a table's order */
     candidate *candidates; /* a heap, the dearest on top */
-    uint32_t counts_cap, places_cap, victims_cap, score_cap, tier_cap, eligible_cap, order_cap, lanes_cap, row_cap,
-        candidates_cap;
+    uint32_t counts_cap, weights_cap, places_cap, victims_cap, score_cap, tier_cap, eligible_cap, order_cap, lanes_cap,
+        row_cap, candidates_cap;
     uint32_t n_candidates;
-    observed_places *places; /* [n_groups] */
+    uint64_t *places; /* [2][n_groups] floats read of a batch's `mean` (and `peak`), and of its `near` */
 } evict_scratch;
 
 typedef struct counters {

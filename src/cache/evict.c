@@ -3,26 +3,15 @@
 #include "cache/eviction.h"
 #include "cache/record.h"
 
-/* What the pages are worth by their table's scores: shares of the whole, and the sum where there is a target. */
-static void weigh(kvk_cache *c, const sequence *s, uint32_t group, const uint32_t *entries, uint32_t n)
+weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table)
 {
-    const eviction *e = eviction_of(s);
-    const evict_scratch *scratch = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
+    const float *score = c->evict.score;
     double total = 0, gone = 0;
-    if (!e || !eviction_policy(e)->score_is_mass)
-        return;
-    moment now = eviction_now(c, s);
-    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
-    eviction_eligible(c, s, group, now, &view);
-    view.eligible = scratch->eligible;
-    policy_rank(eviction_policy(e), &view, scratch->score, scratch->tier);
-    for (uint32_t k = 0; k < view.n; k++)
-        total += (double)scratch->score[k];
+    for (uint32_t k = 0; k < n_table; k++)
+        total += (double)score[k];
     for (uint32_t k = 0; k < n; k++)
-        gone += (double)scratch->score[entries[k]];
-    e->groups[group].share += total > 0 ? gone / total : 0;
-    e->groups[group].lost += e->settings.target > 0 ? gone : 0;
+        gone += (double)score[entries[k]];
+    return (weight){gone, total > 0 ? gone / total : 0};
 }
 
 static void count_evicted(kvk_cache *c, group_eviction *g, uint32_t tokens)
@@ -33,13 +22,14 @@ static void count_evicted(kvk_cache *c, group_eviction *g, uint32_t tokens)
     c->counters.tokens_evicted += tokens;
 }
 
-int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n)
+int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n, weight w)
 {
     table *t = &s->tables[group];
     int gone = 0;
     if (n == 0)
         return 0;
-    weigh(c, s, group, entries, n);
+    s->eviction->groups[group].share += w.share;
+    s->eviction->groups[group].lost += s->eviction->settings.target > 0 ? w.score : 0;
     if (s->first_taint == UINT32_MAX)
         s->first_taint = s->n_tokens;
     for (uint32_t k = 0; k < n; k++) {
@@ -48,9 +38,23 @@ int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *ent
         events_evicted(c, s, group, number, page);
         gone += sequence_let_go(c, s, number, page);
     }
-    eviction_compact(s, group, entries, n);
+    eviction_compact(c, s, group, entries, n);
     s->shape++;
     return gone;
+}
+
+int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n)
+{
+    const evict_scratch *scratch = &c->evict;
+    float *lanes[KVK_MAX_SCORES];
+    if (!eviction_of(s) || !eviction_policy(s->eviction)->score_is_mass)
+        return evict_entries(c, s, group, entries, n, (weight){0, 0});
+    moment now = eviction_now(c, s);
+    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
+    eviction_eligible(c, s, group, now, &view);
+    view.eligible = scratch->eligible;
+    policy_rank(eviction_policy(s->eviction), &view, scratch->score, scratch->tier);
+    return evict_entries(c, s, group, entries, n, evict_weight(c, entries, n, view.n));
 }
 
 /* ---- by the caller */
@@ -98,7 +102,7 @@ static int evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *posi
         return KVK_ENOMEM;
     for (uint32_t k = 0; k < n; k++)
         c->evict.victims[k] = table_find(&s->tables[group], positions[k] / page_tokens(c));
-    return evict_entries(c, s, group, c->evict.victims, n);
+    return evict_unweighed(c, s, group, c->evict.victims, n);
 }
 
 int kvk_evict(kvk_cache *cache, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n)

@@ -18,9 +18,7 @@
 typedef struct group_eviction {
     uint32_t budget; /* tokens; 0: no limit */
     uint32_t limit;  /* pages of the budget; UINT32_MAX: no limit */
-    float *lanes;    /* [n_scores][lane_cap] the policy's numbers by table entry */
-    uint32_t lane_cap, lane_floats;
-    float *near; /* [near_cap][channels] near peaks by page number, dropped pages' too */
+    float *near;     /* [near_cap][channels] near peaks by page number, dropped pages' too */
     uint32_t near_cap, n_near;
     uint64_t pages_evicted, tokens_evicted;
     uint64_t queries; /* observed */
@@ -36,8 +34,12 @@ struct eviction {
     uint32_t needs;
     uint32_t asked_at;      /* n_tokens when a KVK_NEED_ASK policy was asked last */
     group_eviction *groups; /* [n_groups] */
-    kvk_near *near;         /* [n_groups] for views */
-    uint32_t *budgets;      /* [n_groups] scratch of setting them */
+    float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
+    uint32_t lane_cap, lane_floats;
+    kvk_near *near; /* [n_groups] for views */
+    float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
+    uint32_t shared_cap, n_shared;
+    uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
 /* The text as a decision sees it. */
@@ -55,6 +57,12 @@ static inline const kvk_policy *eviction_policy(const eviction *e)
 static inline eviction *eviction_of(const sequence *s)
 {
     return s->eviction && s->eviction->is_on ? s->eviction : NULL;
+}
+
+/* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
+static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32_t group, uint32_t k)
+{
+    return e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap;
 }
 
 /* Pages of a limit that a number of tokens stands for, rounded up. */
@@ -75,17 +83,17 @@ void eviction_forget(kvk_cache *c, sequence *s);
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
 /* Zeroes the numbers of entries from `from` on. */
-void eviction_begin_entries(sequence *s, uint32_t group, uint32_t from);
+void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from);
 
 /* A fork takes over its parent's eviction; room first, which can fail. */
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 
 /* Entries that were pages [from, end) of a table are gone: the others' numbers move up. */
-void eviction_compact(sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
+void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
 
 /* The first entries of a table are gone. */
-void eviction_slide(sequence *s, uint32_t group, uint32_t gone);
+void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone);
 
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
 int eviction_furnish(kvk_cache *c, sequence *s);
@@ -119,8 +127,14 @@ int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
 
 /* ---- evict.c */
 
-/* Drops entries (ascending) of a table. Returns the pages that nobody refers to any more. */
-int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
+/* What entries of a table are worth by the scores in c->evict. */
+weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table);
+
+/* Drops entries (ascending) of a table, which are worth `w`. Returns the pages that nobody refers to any more. */
+int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n, weight w);
+
+/* The same for entries that were not weighed yet. */
+int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n);
 
 /* ---- pressure.c */
 

@@ -21,7 +21,7 @@ int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
             memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near) < 0)
             return KVK_ENOMEM;
     }
-    return 0;
+    return memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
 }
 
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
@@ -38,6 +38,10 @@ static float *near_at(kvk_cache *c, sequence *s, uint32_t group, uint32_t number
         memset(e->near + e->n_near * channels, 0, (number + 1 - e->n_near) * channels * sizeof *e->near);
         e->n_near = number + 1;
     }
+    if (number >= s->eviction->n_shared) {
+        memset(s->eviction->shared + s->eviction->n_shared, 0, (number + 1 - s->eviction->n_shared) * sizeof(float));
+        s->eviction->n_shared = number + 1;
+    }
     return e->near + number * channels;
 }
 
@@ -52,6 +56,7 @@ void near_cut(kvk_cache *c, sequence *s, uint32_t number)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         s->eviction->groups[g].n_near = min_u32(s->eviction->groups[g].n_near, number);
+    s->eviction->n_shared = min_u32(s->eviction->n_shared, number);
 }
 
 /* ---- of pages that can be found */

@@ -57,14 +57,15 @@ typedef struct mass_reader {
     const flight *b;
     const kvk_masses *m;
     const uint32_t *accepted;
-    uint32_t i;          /* the entry in hand */
-    observed_places *at; /* [n_groups] where its values begin */
+    uint32_t i;        /* the entry in hand */
+    uint64_t *mean_at; /* [n_groups] where its values begin in each group */
+    uint64_t *near_at;
 } mass_reader;
 
 static mass_reader read_masses(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 {
-    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places};
-    memset(r.at, 0, c->config.n_groups * sizeof *r.at);
+    mass_reader r = {c, b, result->masses, result->accepted, 0, c->evict.places, c->evict.places + c->config.n_groups};
+    memset(c->evict.places, 0, 2 * (size_t)c->config.n_groups * sizeof *c->evict.places);
     return r;
 }
 
@@ -113,9 +114,9 @@ static void next_entry(mass_reader *r)
 {
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         const listing *l = listing_of(r, g);
-        r->at[g].mean += (uint64_t)rows_of(r) * l->n;
+        r->mean_at[g] += (uint64_t)rows_of(r) * l->n;
         if (r->m->near)
-            r->at[g].near += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
+            r->near_at[g] += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
     }
     r->i++;
 }
@@ -144,41 +145,58 @@ static uint32_t queries_of(const mass_reader *r)
 
 static const float *row_at(const mass_reader *r, const float *values, uint32_t group, uint32_t row)
 {
-    return values + group * r->m->stride + r->at[group].mean + (uint64_t)row * listing_of(r, group)->n;
+    return values + group * r->m->stride + r->mean_at[group] + (uint64_t)row * listing_of(r, group)->n;
 }
 
 static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t row)
 {
     uint64_t n = (uint64_t)near_pages(r, listing_of(r, group)) * near_channels(r->c, group);
-    return r->m->near + group * r->m->near_stride + r->at[group].near + row * n;
+    return r->m->near + group * r->m->near_stride + r->near_at[group] + row * n;
 }
 
 /* ---- checking */
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
 
-/* Seen as integers, floats from 0 up are in order, and what is negative, infinite or no number is above them all; but
- * -0 is as good as 0. */
+/* Seen as integers, floats from 0 up are in order, and what is infinite or no number is above them all; what is negative
+ * has the highest bit. -0 is as good as 0. */
 static int are_within(const float *values, uint64_t n, float most)
 {
-    uint32_t limit, bad = 0;
+    int32_t limit, above = 0, negative = 0;
     memcpy(&limit, &most, sizeof limit);
     for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits;
+        int32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        bad |= (uint32_t)(bits > limit) & (uint32_t)(bits != 0x80000000u);
+        above |= bits > limit;
+        negative |= bits;
     }
-    return !bad;
+    for (uint64_t i = 0; negative < 0 && i < n; i++)
+        above |= !(values[i] >= 0);
+    return !above;
 }
 
+/* Where the next entry's values begin depends on it, so it must be right for entries too whose values are not read. */
 static int check_shape(const mass_reader *r)
 {
-    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query, accepted = accepted_of(r);
+    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query;
     if (rows != 1 && rows != n_query)
         return KVK_EINVAL;
-    if (r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query)
-        return KVK_EINVAL;
-    return rows == 1 && accepted > 0 && accepted < n_query ? KVK_EINVAL : 0;
+    return r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query ? KVK_EINVAL : 0;
+}
+
+/* A row that is a sum counts as a whole. */
+static int is_cut(const mass_reader *r)
+{
+    return rows_of(r) == 1 && accepted_of(r) > 0 && accepted_of(r) < entry_of(r)->n_query;
+}
+
+/* True if the caller's arrays reach as far as the entry in hand. */
+static int has_places(const mass_reader *r, uint32_t group)
+{
+    const listing *l = listing_of(r, group);
+    uint64_t near = r->m->near ? (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, group) : 0;
+    return r->mean_at[group] + (uint64_t)rows_of(r) * l->n <= r->m->stride &&
+           r->near_at[group] + near <= r->m->near_stride;
 }
 
 static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
@@ -195,12 +213,27 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     return 0;
 }
 
+/* The groups of an entry lie far apart: the next one's values are fetched while this one's are read. */
+static void fetch_next(const mass_reader *r, uint32_t group)
+{
+    if (group + 1 == r->c->config.n_groups)
+        return;
+    const float *next = row_at(r, r->m->mean, group + 1, 0);
+    for (uint32_t k = 0; k < listing_of(r, group + 1)->n; k += 16)
+        __builtin_prefetch(next + k);
+}
+
 static int check_entry(const mass_reader *r)
 {
     const sequence *s = observed_sequence(r);
-    int rc = s ? check_shape(r) : 0;
-    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
+        if (!has_places(r, g))
+            return KVK_EINVAL;
+    int rc = s && is_cut(r) ? KVK_EINVAL : check_shape(r);
+    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++) {
+        fetch_next(r, g);
         rc = check_group(r, s->eviction, g);
+    }
     return rc;
 }
 
@@ -217,16 +250,34 @@ int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 
 /* ---- taking in */
 
+#define BLOCK 512u /* few enough additions in a row for float */
+
+typedef float lanes __attribute__((vector_size(16)));
+
+static double sum_block(const float *values, uint32_t n)
+{
+    lanes sums[4] = {{0}}, next[4];
+    double sum = 0;
+    uint32_t k = 0;
+    for (; k + 16 <= n; k += 16) {
+        memcpy(next, values + k, sizeof next);
+        for (uint32_t j = 0; j < 4; j++)
+            sums[j] += next[j];
+    }
+    sums[0] += sums[1] + (sums[2] + sums[3]);
+    for (uint32_t j = 0; j < 4; j++)
+        sum += (double)sums[0][j];
+    for (; k < n; k++)
+        sum += (double)values[k];
+    return sum;
+}
+
 static double sum_of(const float *values, uint32_t n)
 {
-    double sum[4] = {0, 0, 0, 0};
-    uint32_t k = 0;
-    for (; k + 4 <= n; k += 4)
-        for (uint32_t j = 0; j < 4; j++)
-            sum[j] += (double)values[k + j];
-    for (; k < n; k++)
-        sum[0] += (double)values[k];
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    double sum = 0;
+    for (uint32_t k = 0; k < n; k += BLOCK)
+        sum += sum_block(values + k, min_u32(BLOCK, n - k));
+    return sum;
 }
 
 /* A row in the order of the table as it is now: pages lost since the plan are left out, pages that came since get 0. */
@@ -262,9 +313,9 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
 {
     const eviction *e = s->eviction;
     const kvk_policy *policy = eviction_policy(e);
-    float *lanes[KVK_MAX_SCORES];
-    kvk_policy_view view = eviction_view(r->c, s, group, end, lanes);
-    kvk_observation seen = {end - (rows_of(r) == 1 ? entry_of(r)->n_query : 1), queries_of(r), NULL, NULL};
+    float *scores[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(r->c, s, group, end, scores);
+    kvk_observation seen = {end - queries_of(r), queries_of(r), NULL, NULL}; /* a sum is over the last ones */
     seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
     if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
         seen.peak = fitted(r, s, group, row_at(r, r->m->peak, group, row), 1);
@@ -292,12 +343,26 @@ static void observe_near(const mass_reader *r, sequence *s, uint32_t group, uint
 /* Where plain decoding would have trimmed before it came to this query, so does a batch of drafts. */
 static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
-    moment at = {n_tokens, n_tokens};
     if (n_tokens % page_tokens(r->c))
         return;
+    uint32_t settled = eviction_now(r->c, s).settled; /* an older batch may not have ended */
+    moment at = {n_tokens, settled < start_of(r) ? settled : n_tokens};
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);
+}
+
+static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
+{
+    return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
+}
+
+/* The scores of the next group, as fetch_next. */
+static void fetch_scores(const kvk_cache *c, const sequence *s, uint32_t group)
+{
+    const float *lane = eviction_lane(c, s->eviction, group, 0);
+    for (uint32_t k = 0; s->eviction->lane_cap && k < s->tables[group].n; k += 16)
+        __builtin_prefetch(lane + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
@@ -305,9 +370,12 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
     if (row > 0)
         trim_before(r, s, end - 1);
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
-        observe_group(r, s, g, row, end);
-        if ((s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, g))
+        fetch_next(r, g);
+        if (g + 1 < r->c->config.n_groups)
+            fetch_scores(r->c, s, g + 1);
+        if (tells_near(r, s, g))
             observe_near(r, s, g, row, end);
+        observe_group(r, s, g, row, end);
     }
 }
 

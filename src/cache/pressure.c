@@ -180,6 +180,6 @@ void pressure_apply(kvk_cache *c)
         sequence *s = &c->sequences[first->seq - c->sequences];
         for (n = 0; i + n < e->n_candidates && same_table(first + n, first); n++)
             e->victims[n] = table_find(&s->tables[first->group], first[n].number);
-        evict_entries(c, s, first->group, e->victims, n);
+        evict_unweighed(c, s, first->group, e->victims, n);
     }
 }

@@ -305,6 +305,20 @@ static int has_windows(const kvk_cache *c)
     return 0;
 }
 
+static void put_near_sizes(kvk_cache *c)
+{
+    recorder *r = c->recorder;
+    line_text(r, ",\"near\":[");
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        line_text(r, g ? ",[" : "[");
+        line_number(r, c->groups[g].near_layers, 10);
+        line_text(r, ",");
+        line_number(r, c->groups[g].near_heads, 10);
+        line_text(r, "]");
+    }
+    line_text(r, "]");
+}
+
 /* Fields that a version before them did not know are left out where they have their default. */
 static void put_header(kvk_cache *c)
 {
@@ -323,6 +337,8 @@ static void put_header(kvk_cache *c)
         line_list(r, c->windows, c->config.n_groups);
         line_text(r, "]");
     }
+    if (c->near_stride)
+        put_near_sizes(c);
     if (c->config.host_pages)
         line_field(r, "host_pages", c->config.host_pages);
     if (c->config.reclaim)

@@ -27,11 +27,12 @@ void record_commit(kvk_cache *c, kvk_seq seq, const kvk_text *text, int rc);
 void record_truncate(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, int rc);
 
-/* `places` [n_groups]: what was there to be read of result->masses; NULL: nothing, as when the call has failed. */
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc);
+/* `places` [2][n_groups]: how many values of the result's `mean` and `peak`, and of its `near`, were taken in; NULL:
+ * nothing was. */
+void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const uint64_t *places, int rc);
 
-/* `settings` NULL: no policy. */
-void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *settings, int rc);
+/* `asked` NULL: no policy. */
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked, int rc);
 void record_evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n, int rc);
 void record_pin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);
 void record_unpin(kvk_cache *c, kvk_seq seq, uint32_t n_tokens, int rc);

@@ -4,6 +4,7 @@
 #include "policy/choose.h"
 
 #include <kvkeep/eviction.h>
+#include <string.h>
 
 static void put_float(recorder *r, const char *name, float value)
 {
@@ -41,25 +42,39 @@ static void put_eviction(kvk_cache *c, const kvk_eviction *e)
         put_float(r, "target", e->target);
 }
 
-/* False for a policy that a replay could not know; setting one is refused. */
-static int print_policy(const kvk_eviction *e, char *text)
+/* Puts a choice into words; false for one that a replay could not repeat, which is refused. */
+static int print_policy(const kvk_policy_choice *choice, char *text)
 {
-    return kvk_policy_print(&e->choice, text, KVK_MAX_POLICY_TEXT) >= 0 && policy_is_own(e->choice.policy);
+    return kvk_policy_check(choice) >= 0 && policy_is_own(choice->policy) &&
+           kvk_policy_print(choice, text, KVK_MAX_POLICY_TEXT) >= 0;
 }
 
-void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *settings, int rc)
+static void put_set_eviction(kvk_cache *c, kvk_seq seq, const char *policy, const kvk_eviction *e, int rc)
 {
-    char policy[KVK_MAX_POLICY_TEXT];
-    if ((settings && !print_policy(settings, policy)) || !line_begin(c, "set_eviction", rc))
+    if (!line_begin(c, "set_eviction", rc))
         return;
     line_field(c->recorder, "seq", known_id(seq));
-    if (settings)
+    if (policy)
         line_word(c->recorder, "policy", policy);
     else
         line_text(c->recorder, ",\"policy\":null");
-    if (settings)
-        put_eviction(c, settings);
+    if (policy)
+        put_eviction(c, e);
     line_finish(c, rc);
+}
+
+/* A call that was refused for its sequence may bring anything. */
+void record_set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked, int rc)
+{
+    char policy[KVK_MAX_POLICY_TEXT];
+    kvk_eviction e;
+    kvk_eviction_init(&e);
+    if (asked)
+        memcpy(&e, asked, asked->size < sizeof e ? asked->size : sizeof e);
+    if (!asked)
+        put_set_eviction(c, seq, NULL, NULL, rc);
+    else if (print_policy(&e.choice, policy))
+        put_set_eviction(c, seq, policy, &e, rc);
 }
 
 void record_evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n, int rc)
@@ -82,51 +97,39 @@ static void put_floats(recorder *r, const float *values, uint64_t n)
     line_text(r, "]");
 }
 
-/* A list per group. */
-static void put_means(kvk_cache *c, const char *name, const float *values, uint64_t stride,
-                      const observed_places *places)
+/* A list per group: values[G][stride], of which places[G] count. */
+static void put_lists(kvk_cache *c, const char *name, const float *values, uint64_t stride, const uint64_t *places)
 {
     line_name(c->recorder, name);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         line_text(c->recorder, g ? "," : "[");
-        put_floats(c->recorder, values + g * stride, places[g].mean);
+        put_floats(c->recorder, values + g * stride, places[g]);
     }
     line_text(c->recorder, "]");
 }
 
-static void put_nears(kvk_cache *c, const kvk_masses *m, const observed_places *places)
-{
-    line_name(c->recorder, "near");
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        line_text(c->recorder, g ? "," : "[");
-        put_floats(c->recorder, m->near + g * m->near_stride, places[g].near);
-    }
-    line_text(c->recorder, "]");
-}
-
-static void put_masses(kvk_cache *c, const kvk_batch_result *result, const observed_places *places)
+static void put_masses(kvk_cache *c, const kvk_batch_result *result, const uint64_t *places)
 {
     const kvk_masses *m = result->masses;
     if (m->rows)
         put_list(c->recorder, "rows", m->rows, result->n);
     if (m->n_summed)
         put_list(c->recorder, "n_summed", m->n_summed, result->n);
-    if (m->mean)
-        put_means(c, "mean", m->mean, m->stride, places);
+    put_lists(c, "mean", m->mean, m->stride, places);
     if (m->peak)
-        put_means(c, "peak", m->peak, m->stride, places);
+        put_lists(c, "peak", m->peak, m->stride, places);
     if (m->near)
-        put_nears(c, m, places);
+        put_lists(c, "near", m->near, m->near_stride, places + c->config.n_groups);
 }
 
-void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const observed_places *places, int rc)
+void record_end(kvk_cache *c, kvk_batch batch, const kvk_batch_result *result, const uint64_t *places, int rc)
 {
     if (!line_begin(c, "end", rc))
         return;
     line_field(c->recorder, "batch", known_id(batch));
     if (result && result->accepted)
         put_list(c->recorder, "accepted", result->accepted, result->n);
-    if (result && result->masses && places)
+    if (places)
         put_masses(c, result, places);
     line_finish(c, rc);
 }

@@ -135,7 +135,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
         while (table_end(t) < g->pages)
             table_push(t, take_page(c, i));
         if (s->eviction)
-            eviction_begin_entries(s, i, had);
+            eviction_begin_entries(c, s, i, had);
     }
     c->counters.pages_taken += g->need;
     pool_note_peak(pool_of(c));

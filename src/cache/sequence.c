@@ -118,7 +118,7 @@ static void slide_table(kvk_cache *c, sequence *s, uint32_t group, uint32_t from
     if (t->indexed)
         memmove(t->index, t->index + gone, t->n * sizeof *t->index);
     if (s->eviction)
-        eviction_slide(s, group, gone);
+        eviction_slide(c, s, group, gone);
     s->shape++;
 }
 

@@ -37,7 +37,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
     const eviction *e = s->eviction;
     const group_eviction *g = &e->groups[group];
     for (uint32_t k = 0; k < eviction_policy(e)->n_scores; k++)
-        lanes[k] = g->lanes + (size_t)k * g->lane_cap;
+        lanes[k] = eviction_lane(c, e, group, k);
     return (kvk_policy_view){.knobs = e->settings.choice.knobs,
                              .group = group,
                              .n_groups = c->config.n_groups,
@@ -48,6 +48,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .n = table_entries(&s->tables[group], (uint32_t)ceil_div(n_tokens, page_tokens(c))),
                              .index = s->tables[group].index,
                              .scores = lanes,
+                             .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
                              .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
 }
 
@@ -184,6 +185,18 @@ typedef struct trim_cursor {
     float *lanes;
 } trim_cursor;
 
+/* What the victims are worth, by the ranking that chose them or, where the policy chose them itself, by one of now. */
+static weight weigh(const kvk_cache *c, const kvk_policy *policy, const kvk_policy_view *view, const uint32_t *victims)
+{
+    const evict_scratch *e = &c->evict;
+    uint32_t n = e->counts[view->group];
+    if (n == 0 || !policy->score_is_mass)
+        return (weight){0, 0};
+    if (policy->choose)
+        policy_rank(policy, view, e->score, e->tier);
+    return evict_weight(c, victims, n, view->n);
+}
+
 static void plan_group(const kvk_cache *c, const sequence *s, moment at, uint32_t g, trim_cursor *to, trim *out)
 {
     const evict_scratch *e = &c->evict;
@@ -196,6 +209,7 @@ static void plan_group(const kvk_cache *c, const sequence *s, moment at, uint32_
     uint32_t want = wanted(c, s, at, &view);
     policy_scratch scratch = {e->score, e->tier, e->order};
     e->counts[g] = want || asks(c, s->eviction, &view) ? policy_choose(policy, &view, want, &scratch, to->victims) : 0;
+    e->weights[g] = weigh(c, policy, &view, to->victims);
     for (uint32_t k = 0; k < e->counts[g]; k++)
         out->frees += (uint32_t)eviction_frees(c, s, s->tables[g].pages[to->victims[k]]);
     to->victims += e->counts[g];
@@ -244,7 +258,7 @@ void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         if (t->asked)
             take_lanes(c, s, at, g, &from);
-        evict_entries(c, s, g, from.victims, c->evict.counts[g]);
+        evict_entries(c, s, g, from.victims, c->evict.counts[g], c->evict.weights[g]);
         from.victims += c->evict.counts[g];
     }
 }

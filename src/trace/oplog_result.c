@@ -34,8 +34,15 @@ bool oplog_wants_detail(const oplog_run *run)
     return run->options->print || (run->args.expect && !names_only_result(run->args.expect));
 }
 
+/* The result's lists are as deep as the op's fields are, whatever a line expects of them. */
 static bool equal(const json_t *a, const json_t *b)
 {
+    if (json_is_array(a) && json_is_array(b)) {
+        bool same = json_array_size(a) == json_array_size(b);
+        for (size_t i = 0; same && i < json_array_size(a); i++)
+            same = equal(json_array_get(a, i), json_array_get(b, i));
+        return same;
+    }
     if (json_is_number(a) && json_is_number(b) && (json_is_real(a) || json_is_real(b)))
         return json_number_value(a) == json_number_value(b);
     return json_equal(a, b);

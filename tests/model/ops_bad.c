@@ -118,7 +118,7 @@ static void short_and_stale(world *w, const twin_seq *s)
     uint32_t pages[TWIN_ENTRIES];
     kvk_seq_info info = {.size = sizeof info};
     kvk_seq stale = w->stale_seqs[world_random(w, WORLD_STALE)];
-    uint32_t n = s->end - s->first[0];
+    uint32_t n = twin_count_held(s, 0, s->end);
     world_expect(w, "length of a table", s->swapped ? KVK_ESTATE : (int)n,
                  kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
     if (n && !s->swapped)

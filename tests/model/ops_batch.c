@@ -111,16 +111,18 @@ static void put(const planned *p, void *array, uint64_t i, int64_t value)
 
 static uint32_t listed_pages(const world *w, const twin_seq *s, uint32_t group)
 {
-    return twin_pages_for(&w->twin, s->n_tokens) - s->first[group];
+    return twin_count_held(s, group, twin_pages_for(&w->twin, s->n_tokens));
 }
 
 /* Pages of a sequence, from place `at` of both lists on. */
 static void put_list(const world *w, const planned *p, uint32_t group, const twin_seq *s, uint64_t at)
 {
-    uint32_t page_tokens = w->twin.config.page_tokens, first = s->first[group], n = listed_pages(w, s, group);
-    for (uint32_t k = 0; k < n; k++) {
-        put(p, p->want.pages, at + k, s->table[group][first + k]);
-        put(p, p->want.positions, at + k, (first + k) * page_tokens);
+    uint32_t page_tokens = w->twin.config.page_tokens, n = 0;
+    for (uint32_t i = 0; i < twin_pages_for(&w->twin, s->n_tokens); i++) {
+        if (!twin_holds(s, group, i))
+            continue;
+        put(p, p->want.pages, at + n, s->table[group][i]);
+        put(p, p->want.positions, at + n++, i * page_tokens);
     }
     for (uint64_t k = n; p->want.form == KVK_PLAN_PADDED && k < p->want.pages_cap; k++) {
         put(p, p->want.pages, at + k, p->want.pad);
@@ -237,6 +239,7 @@ void op_plan(world *w)
     world_expect(w, "kvk_batch_plan", twin_plan_check(&w->twin, p.entries, p.n, &p.want), rc);
     if (rc == 0 || rc == KVK_ESPACE) {
         world_expect(w, "plan.n_pages", (int64_t)p.want.n_pages, (int64_t)p.got.n_pages);
+        world_expect(w, "plan.needs", p.want.needs, p.got.needs);
         world_expect(w, "plan.n_slots", (int64_t)p.want.n_slots, (int64_t)p.got.n_slots);
     }
     if (rc == 0) {
@@ -258,10 +261,12 @@ void op_end(world *w)
         if (world_one_in(w, 2) && accepted[i])
             accepted[i] -= world_random(w, accepted[i] + 1);
     }
+    const kvk_masses *masses = b && !world_one_in(w, 4) ? world_draw_masses(w, b, accepted) : NULL;
     if (n && world_one_in(w, 30))
         accepted[world_random(w, n)] += 1 + world_random(w, 3);
     kvk_batch_result result = {
-        .size = sizeof result, .n = n + world_one_in(w, 40), .accepted = world_one_in(w, 10) ? NULL : accepted};
+        .size = sizeof result, .n = n + world_one_in(w, 40), .accepted = world_one_in(w, 10) ? NULL : accepted,
+        .masses = masses};
     const kvk_batch_result *given = world_one_in(w, 5) ? NULL : &result;
     world_say(w, "end %llu%s", (unsigned long long)handle, !given || !given->accepted ? ", all accepted" : "");
     int rc = kvk_batch_end(w->cache, handle, given);

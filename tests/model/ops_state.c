@@ -91,9 +91,21 @@ static void load_damaged(world *w, file *f)
     *byte = was;
 }
 
+/* Until states say how sequences are evicted. */
+static bool has_eviction(const twin *t)
+{
+    for (uint32_t i = 0; i < TWIN_SEQS; i++) {
+        if (t->seqs[i].handle && (t->seqs[i].eviction.policy || t->seqs[i].figures.queries))
+            return true;
+    }
+    return t->totals.pages_evicted;
+}
+
 void op_reload(world *w)
 {
     static file f;
+    if (has_eviction(&w->twin))
+        return;
     f.world = w;
     world_say(w, "save and load");
     bool quiet = twin_is_quiet(&w->twin);

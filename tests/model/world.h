@@ -83,6 +83,15 @@ kvk_seq world_pick_seq(world *w);
 kvk_batch world_pick_batch(world *w);
 twin_seq *world_pick_open(world *w);
 
+/* Policies of the tests' own. */
+extern const kvk_policy world_witness, world_nonsense;
+
+/* Masses for a batch; `accepted` becomes what goes with them. */
+const kvk_masses *world_draw_masses(world *w, const twin_batch *b, uint32_t *accepted);
+
+/* Compares what can be seen of a sequence's eviction, and holds it to its budget. */
+void world_compare_eviction(world *w, const twin_seq *s);
+
 /* Events: takes them in, and compares them with those that the twin expects. */
 void world_listen(world *w, kvk_cache *cache, bool on);
 void world_compare_events(world *w);
@@ -110,6 +119,8 @@ void op_unpin(world *w);
 void op_retain(world *w);
 void op_set_time(world *w);
 void op_resize(world *w);
+void op_set_eviction(world *w);
+void op_evict(world *w);
 void op_listen(world *w);
 void op_reload(world *w);
 void op_bad_arguments(world *w);

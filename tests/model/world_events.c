@@ -109,6 +109,12 @@ static void compare_event(world *w, const twin_event *want, const world_event *g
     if (want->kind == KVK_EVENT_CLEARED)
         return;
     world_expect(w, "event.group", want->group, got->event.group);
+    if (want->kind == KVK_EVENT_EVICTED) {
+        world_expect(w, "event.page", want->page, got->event.page);
+        world_expect(w, "event.seq", (int64_t)want->seq, (int64_t)got->event.seq);
+        world_expect(w, "event.position", want->position, got->event.position);
+        return;
+    }
     if (want->kind == KVK_EVENT_STORED)
         world_expect(w, "event.page", want->page, got->event.page);
     compare_content(w, &want->content, got);

@@ -93,7 +93,7 @@ START_TEST(results_are_printed_one_object_a_call)
     ck_assert_int_eq(oplog_text_run(text, &options, &summary, &error), 0);
     ck_assert_str_eq(printed.bytes,
                      "{\"line\":3,\"op\":\"open\",\"result\":0}\n"
-                     "{\"line\":4,\"op\":\"reserve\",\"result\":2,\"pages\":[0,1]}\n"
+                     "{\"line\":4,\"op\":\"reserve\",\"result\":2,\"pages\":[0,1],\"evicted\":[]}\n"
                      "{\"line\":5,\"op\":\"commit\",\"result\":1}\n"
                      "{\"line\":6,\"op\":\"can_reserve\",\"result\":2,\"can\":\"NEVER\"}\n"
                      "{\"line\":7,\"op\":\"reset\",\"result\":-6,\"error\":\"KVK_EBUSY\",\"in_use\":2}\n"

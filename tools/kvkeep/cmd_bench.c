@@ -8,7 +8,8 @@
 enum { KEY_JSON = 1, KEY_REPEATS };
 
 static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_count},
-                                     {"servers", bench_servers_cases, &bench_servers_count}};
+                                     {"servers", bench_servers_cases, &bench_servers_count},
+                                     {"policy", bench_policy_cases, &bench_policy_count}};
 
 typedef struct bench_command {
     bench_options options;
@@ -40,8 +41,8 @@ static error_t parse_suite(const arguments *a, const char *name, const bench_sui
             *out = &suites[i];
             return 0;
         }
-    trace_bad_input(a->error, (trace_place){a->command, 0, NULL}, "no suite '%.64s': there are 'pool' and 'servers'",
-                    name);
+    trace_bad_input(a->error, (trace_place){a->command, 0, NULL},
+                    "no suite '%.64s': there are pool, servers and policy", name);
     return EINVAL;
 }
 
@@ -66,7 +67,7 @@ int cmd_bench(int argc, char **argv)
 {
     static const struct argp argp = {options,
                                      parse,
-                                     "[pool|servers]",
+                                     "[pool|servers|policy]",
                                      "Measures the manager's own cost, each case against a baseline in the same run: "
                                      "median, 10th and 90th percentile, and the ratio of the medians.",
                                      NULL,
