@@ -22,8 +22,8 @@ enum {
     TWIN_SEQS = 10,
     TWIN_BATCHES = 4,
     TWIN_HOST_PAGES = 40,
-    TWIN_NUMBERS = 3,  /* that a policy keeps per page */
-    TWIN_NEAR = 4,     /* near peaks of a page in a group */
+    TWIN_NUMBERS = 3, /* that a policy keeps per page */
+    TWIN_NEAR = 4,    /* near peaks of a page in a group */
     TWIN_DROPS = TWIN_SEQS * TWIN_GROUPS * TWIN_ENTRIES,
     TWIN_MOVES = 8192,
     TWIN_EVENTS = 4096
@@ -272,7 +272,7 @@ int twin_use(twin *t, kvk_seq handle, twin_seq **out); /* KVK_ESTALE, KVK_ESTATE
 bool twin_may_write(const twin *t, const twin_seq *s);
 uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens);
 uint32_t twin_held(const twin *t, const twin_seq *s); /* entries of all its tables */
-void twin_forget_entry(twin_seq *s, uint32_t entry); /* all that is known of it but the page */
+void twin_forget_entry(twin_seq *s, uint32_t entry);  /* all that is known of it but the page */
 void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens);
 bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry);
 int twin_give_back(twin *t, twin_seq *s, uint32_t keep);

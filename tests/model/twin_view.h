@@ -65,8 +65,7 @@ typedef struct {
     bool goes[TWIN_SEQS][TWIN_GROUPS][TWIN_ENTRIES];
 } twin_taken;
 
-uint32_t twin_press(const twin *t, const twin_seq *requester, const twin_seq *copy, uint32_t missing,
-                    twin_taken *out);
+uint32_t twin_press(const twin *t, const twin_seq *requester, const twin_seq *copy, uint32_t missing, twin_taken *out);
 void twin_apply_press(twin *t, const twin_taken *taken);
 
 #endif

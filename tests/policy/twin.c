@@ -220,7 +220,8 @@ static uint32_t pool_lowest(const twin *t, uint32_t group, const ranking *r, int
 {
     uint32_t lowest = r->n;
     for (uint32_t i = 0; i < r->n; i++)
-        if (!r->gone[i] && r->eligible[i] && t->pool[group][r->number[i]] == pool && (lowest == r->n || r->score[i] < r->score[lowest]))
+        if (!r->gone[i] && r->eligible[i] && t->pool[group][r->number[i]] == pool &&
+            (lowest == r->n || r->score[i] < r->score[lowest]))
             lowest = i;
     return lowest;
 }
