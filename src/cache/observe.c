@@ -12,9 +12,11 @@ int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries
 {
     uint64_t listings = (uint64_t)n * c->config.n_groups, numbers = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
+        sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             numbers += s->tables[g].lost ? s->tables[g].n : 0;
+        if (near_prepare(c, s, ceil_div((uint64_t)s->n_tokens + entries[i].n_query, page_tokens(c))) < 0)
+            return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &b->listings, &b->listings_cap, listings, sizeof *b->listings) < 0)
         return KVK_ENOMEM;
@@ -138,7 +140,7 @@ static uint32_t counted_rows(const mass_reader *r)
 
 static uint32_t queries_of(const mass_reader *r)
 {
-    if (rows_of(r) == entry_of(r)->n_query)
+    if (rows_of(r) > 1)
         return 1;
     return r->m->n_summed ? r->m->n_summed[r->i] : entry_of(r)->n_query;
 }
@@ -157,23 +159,6 @@ static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t r
 /* ---- checking */
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
-
-/* Seen as integers, floats from 0 up are in order, and what is infinite or no number is above them all; what is negative
- * has the highest bit. -0 is as good as 0. */
-static int are_within(const float *values, uint64_t n, float most)
-{
-    int32_t limit, above = 0, negative = 0;
-    memcpy(&limit, &most, sizeof limit);
-    for (uint64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        above |= bits > limit;
-        negative |= bits;
-    }
-    for (uint64_t i = 0; negative < 0 && i < n; i++)
-        above |= !(values[i] >= 0);
-    return !above;
-}
 
 /* Where the next entry's values begin depends on it, so it must be right for entries too whose values are not read. */
 static int check_shape(const mass_reader *r)
@@ -204,11 +189,11 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     uint32_t rows = counted_rows(r), needs = e->needs;
     const listing *l = listing_of(r, group);
     uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * near_pages(r, l) * near_channels(r->c, group);
-    if (!are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
+    if (!floats_are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_PEAK) && r->m->peak && !are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
+    if ((needs & KVK_NEED_PEAK) && r->m->peak && !floats_are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_NEAR) && r->m->near && !are_within(near_row_at(r, group, 0), near, 3.4e38f))
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, 3.4e38f))
         return KVK_EINVAL;
     return 0;
 }
@@ -345,8 +330,7 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens % page_tokens(r->c))
         return;
-    uint32_t settled = eviction_now(r->c, s).settled; /* an older batch may not have ended */
-    moment at = {n_tokens, settled < start_of(r) ? settled : n_tokens};
+    moment at = eviction_moment(r->c, s, n_tokens, r->b);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);

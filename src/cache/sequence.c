@@ -76,7 +76,9 @@ int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &s->tables[g], n) < 0)
             return KVK_ENOMEM;
-    return s->eviction ? eviction_prepare(c, s, n) : 0;
+    if (s->eviction && (eviction_prepare(c, s, n) < 0 || near_prepare(c, s, n) < 0))
+        return KVK_ENOMEM;
+    return 0;
 }
 
 int sequence_has_lost(const kvk_cache *c, const sequence *s)
@@ -138,14 +140,14 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
 }
 
 /* What was computed after a loss may be gone, and what was lost too. */
-static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
+static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens <= s->first_taint && !sequence_has_lost(c, s))
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
-    if (s->eviction)
-        near_cut(c, s, n_tokens / page_tokens(c));
+    if (s->eviction && s->eviction->asked_at > n_tokens)
+        s->eviction->asked_at = 0;
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)

@@ -4,33 +4,23 @@
 
 #include <string.h>
 
-static uint32_t start_of_oldest(const kvk_cache *c, kvk_seq handle, uint32_t n_tokens)
+moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
 {
-    uint32_t oldest = n_tokens;
-    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
-        for (uint32_t i = 0; i < b->n; i++)
+    moment at = {n_tokens, n_tokens};
+    kvk_seq handle = sequence_handle(c, s);
+    for (const flight *b = c->batches; s->n_in_flight && b < c->batches + c->n_batches; b++)
+        for (uint32_t i = 0; b != ending && i < b->n; i++)
             if (b->entries[i].seq == handle)
-                oldest = min_u32(oldest, b->entries[i].end - b->entries[i].n_query);
-    return oldest;
+                at.settled = min_u32(at.settled, b->entries[i].end - b->entries[i].n_query);
+    return at;
 }
 
 moment eviction_now(const kvk_cache *c, const sequence *s)
 {
-    uint32_t settled = s->n_in_flight ? start_of_oldest(c, sequence_handle(c, s), s->n_tokens) : s->n_tokens;
-    return (moment){s->n_tokens, settled};
+    return eviction_moment(c, s, s->n_tokens, NULL);
 }
 
 /* ---- views */
-
-static const kvk_near *near_views(const kvk_cache *c, const eviction *e)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
-                                .n_pages = e->groups[g].n_near,
-                                .layers = c->groups[g].near_layers,
-                                .heads = c->groups[g].near_heads};
-    return e->near;
-}
 
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
 {
@@ -49,7 +39,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
-                             .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
+                             .near = e->needs & KVK_NEED_NEAR ? e->near : NULL};
 }
 
 /* ---- eligibility */
@@ -164,9 +154,8 @@ static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *vi
 /* The policy's numbers in a copy, for one that changes them when it chooses. Returns the place after them. */
 static float *copy_lanes(const kvk_policy *policy, const kvk_policy_view *view, float **lanes, float *to)
 {
-    for (uint32_t k = 0; policy->choose && k < policy->n_scores; k++, to += view->n) {
-        if (view->n)
-            memcpy(to, lanes[k], view->n * sizeof *to);
+    for (uint32_t k = 0; policy->choose && view->n && k < policy->n_scores; k++, to += view->n) {
+        memcpy(to, lanes[k], view->n * sizeof *to);
         lanes[k] = to;
     }
     return to;
@@ -246,15 +235,15 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 {
     float *lanes[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(c, s, group, at.n_tokens, lanes);
-    for (uint32_t k = 0; k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
-        if (view.n)
-            memcpy(lanes[k], from->lanes, view.n * sizeof(float));
+    for (uint32_t k = 0; view.n && k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
+        memcpy(lanes[k], from->lanes, view.n * sizeof(float));
 }
 
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
 {
     trim_cursor from = {c->evict.victims, c->evict.lanes};
-    s->eviction->asked_at = at.n_tokens;
+    if (at.n_tokens % page_tokens(c) == 0)
+        s->eviction->asked_at = at.n_tokens;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         if (t->asked)
             take_lanes(c, s, at, g, &from);

@@ -213,7 +213,7 @@ static void compare_plan(world *w, const planned *p)
 #undef SAME
 }
 
-static bool has_batch_place(const world *w)
+bool world_has_batch_place(const world *w)
 {
     for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
         if (!w->twin.batches[i].handle)
@@ -222,14 +222,12 @@ static bool has_batch_place(const world *w)
     return false;
 }
 
-void op_plan(world *w)
+/* Returns the batch; 0 if it was refused. */
+static kvk_batch plan(world *w, planned *drawn)
 {
-    planned p;
+    planned p = *drawn;
     kvk_batch batch = 0;
     int rc;
-    if (!has_batch_place(w))
-        return;
-    draw_entries(w, &p);
     draw_plan(w, &p);
     world_say(w, "plan %u entries, form %u, %u bits", p.n, p.got.form, p.got.index_bits);
     do {
@@ -249,11 +247,26 @@ void op_plan(world *w)
         put_plan(w, &p);
     }
     compare_plan(w, &p);
+    return rc == 0 ? batch : 0;
 }
 
-void op_end(world *w)
+void op_plan(world *w)
 {
-    kvk_batch handle = world_pick_batch(w);
+    planned p;
+    if (!world_has_batch_place(w))
+        return;
+    draw_entries(w, &p);
+    plan(w, &p);
+}
+
+kvk_batch world_plan(world *w, kvk_seq handle, uint32_t n_query)
+{
+    planned p = {.entries = {{.seq = handle, .n_query = n_query}}, .n = 1};
+    return plan(w, &p);
+}
+
+void world_end(world *w, kvk_batch handle)
+{
     const twin_batch *b = twin_find_batch(&w->twin, handle);
     uint32_t accepted[TWIN_SEQS] = {0}, n = b ? b->n : world_random(w, 3);
     for (uint32_t i = 0; i < n; i++) {
@@ -274,6 +287,11 @@ void op_end(world *w)
     world_expect(w, "kvk_batch_end", twin_end(&w->twin, handle, given), rc);
     if (rc >= 0)
         w->stale_batches[world_random(w, WORLD_STALE)] = handle;
+}
+
+void op_end(world *w)
+{
+    world_end(w, world_pick_batch(w));
 }
 
 static void check_move(world *w, const kvk_move *want, const kvk_move *got)

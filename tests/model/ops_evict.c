@@ -93,12 +93,13 @@ static bool is_of_the_tests(const kvk_eviction *settings)
     return settings && (settings->choice.policy == &world_witness || settings->choice.policy == &world_nonsense);
 }
 
-void op_set_eviction(world *w)
+void world_set_eviction(world *w, kvk_seq handle)
 {
     kvk_eviction settings;
-    uint32_t budgets[TWIN_GROUPS];
-    kvk_seq handle = world_pick_seq(w);
-    draw_settings(w, &settings, budgets);
+    uint32_t budgets[TWIN_GROUPS], tries = world_one_in(w, 8) ? 1 : 20;
+    do {
+        draw_settings(w, &settings, budgets);
+    } while (--tries && !twin_settings_fit(&w->twin, &settings));
     const kvk_eviction *given = world_one_in(w, 12) ? NULL : &settings;
     int rc;
     world_say(w, "set_eviction %llu: %s, budget %u, slack %u", print(handle),
@@ -111,6 +112,54 @@ void op_set_eviction(world *w)
         world_expect(w, "kvk_seq_set_eviction while recorded", true, rc < 0);
     else
         world_expect(w, "kvk_seq_set_eviction", twin_set_eviction(&w->twin, handle, given), rc);
+}
+
+void op_set_eviction(world *w)
+{
+    world_set_eviction(w, world_pick_seq(w));
+}
+
+/* ---- Decoding ---- */
+
+static kvk_seq pick_evicted(world *w)
+{
+    uint32_t first = world_random(w, TWIN_SEQS);
+    for (uint32_t i = 0; i < TWIN_SEQS; i++) {
+        const twin_seq *s = &w->twin.seqs[(first + i) % TWIN_SEQS];
+        if (s->handle && s->eviction.policy && !s->swapped)
+            return s->handle;
+    }
+    return world_pick_seq(w);
+}
+
+/* A step as a server makes it. */
+static void decode(world *w, kvk_seq handle, uint32_t n, kvk_effort effort)
+{
+    const twin_seq *s = twin_find(&w->twin, handle);
+    kvk_batch batch;
+    world_reserve(w, handle, n, effort);
+    world_check(w);
+    if (!s || s->swapped || !world_has_batch_place(w))
+        return;
+    uint32_t room = s->end * w->twin.config.page_tokens - s->n_tokens;
+    batch = world_plan(w, handle, n < room ? n : room);
+    world_check(w);
+    if (!batch)
+        return;
+    world_end(w, batch);
+    world_check(w);
+    if (!world_one_in(w, 4))
+        world_commit(w, handle, s->n_tokens - s->n_committed);
+}
+
+/* A sequence, mostly one that is evicted, grows: by single tokens, chunks or drafts. */
+void op_decode(world *w)
+{
+    kvk_seq handle = pick_evicted(w);
+    uint32_t steps = 1 + world_random(w, 10), most = 1 + world_random(w, 2 * w->twin.config.page_tokens + 1);
+    kvk_effort effort = (kvk_effort)world_random(w, 3);
+    for (uint32_t i = 0; i < steps; i++)
+        decode(w, handle, 1 + world_random(w, most), effort);
 }
 
 /* ---- Dropping pages ---- */

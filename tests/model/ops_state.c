@@ -98,7 +98,7 @@ static bool has_eviction(const twin *t)
         if (t->seqs[i].handle && (t->seqs[i].eviction.policy || t->seqs[i].figures.queries))
             return true;
     }
-    return t->totals.pages_evicted;
+    return t->totals.pages_evicted || t->n_near[0] || t->n_near[1] || t->n_near[2];
 }
 
 void op_reload(world *w)

@@ -189,6 +189,7 @@ int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 
 /* Eviction. */
 int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *eviction);
+bool twin_settings_fit(const twin *t, const kvk_eviction *settings);
 int twin_evict(twin *t, kvk_seq handle, uint32_t group, const uint32_t *positions, uint32_t n);
 uint32_t twin_scores(const twin *t, const twin_seq *s, uint32_t group, kvk_page_score *scores);
 void twin_info(const twin *t, const twin_seq *s, kvk_eviction_info *out);

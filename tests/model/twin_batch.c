@@ -205,7 +205,7 @@ int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)
         return KVK_ESTALE;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = result ? check_result(t, b, result) : 0;
-    bool is_observed = b->is_observed && result && result->masses;
+    bool is_observed = b->is_observed && result && result->masses && result->masses->mean;
     if (rc == 0 && is_observed)
         rc = twin_check_masses(t, b, result);
     if (rc < 0)

@@ -35,9 +35,9 @@ uint32_t twin_listed(const twin *t, const twin_entry *e, uint32_t group, bool ne
 }
 
 /* The sequence that is told of an entry, if any. */
-static twin_seq *listener(twin *t, const twin_entry *e, const kvk_masses *m)
+static twin_seq *listener(twin *t, const twin_entry *e)
 {
-    twin_seq *s = e->left_alone || !m->mean ? NULL : twin_find(t, e->seq);
+    twin_seq *s = e->left_alone ? NULL : twin_find(t, e->seq);
     return s && s->eviction.policy ? s : NULL;
 }
 
@@ -53,7 +53,7 @@ static void show(twin *t, const twin_batch *b, const kvk_batch_result *result, u
     }
     w->m = result->masses;
     w->e = e;
-    w->s = listener(t, e, w->m);
+    w->s = listener(t, e);
     w->rows = w->m->rows ? w->m->rows[i] : 1;
     w->n_queries = w->rows > 1 ? 1 : w->m->n_summed ? w->m->n_summed[i] : e->n_query;
     w->used = result->accepted ? result->accepted[i] : e->n_query;
@@ -89,10 +89,17 @@ static bool values_are_valid(const twin *t, const shown *w)
     return true;
 }
 
-/* Is what the entry says of its rows possible? */
-static bool rows_are_valid(const shown *w, uint32_t accepted)
+/* Is what the entry says of its rows possible, and do the arrays reach as far? */
+static bool rows_are_valid(const twin *t, const shown *w, uint32_t accepted)
 {
     uint32_t n_query = w->e->n_query;
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        uint64_t n_near = (uint64_t)w->rows * w->n_near[g] * t->n_near[g];
+        if (w->at[g] + (uint64_t)w->rows * w->n_listed[g] > w->m->stride)
+            return false;
+        if (w->m->near && w->near_at[g] + n_near > w->m->near_stride)
+            return false;
+    }
     if (w->rows != 1 && w->rows != n_query)
         return false;
     if (w->rows == 1 && w->n_queries > n_query)
@@ -105,7 +112,7 @@ int twin_check_masses(twin *t, const twin_batch *b, const kvk_batch_result *resu
     shown w = {0};
     for (uint32_t i = 0; i < b->n; i++) {
         show(t, b, result, i, &w);
-        if (!rows_are_valid(&w, result->accepted ? result->accepted[i] : w.e->n_query))
+        if (!rows_are_valid(t, &w, result->accepted ? result->accepted[i] : w.e->n_query))
             return KVK_EINVAL;
         if (w.s && !values_are_valid(t, &w))
             return KVK_EINVAL;
@@ -151,7 +158,7 @@ static void observe_row(const twin *t, const shown *w, uint32_t group, uint32_t 
         mean[i] = value_of(t, m->mean + row, w, group, v.index[i]);
         peak[i] = m->peak ? value_of(t, m->peak + row, w, group, v.index[i]) : 0;
     }
-    kvk_observation seen = {.first_query = w->e->start + r,
+    kvk_observation seen = {.first_query = at.n_tokens - w->n_queries, /* a sum is over the last ones */
                             .n_queries = w->n_queries,
                             .mean = mean,
                             .peak = m->peak && (needs & KVK_NEED_PEAK) ? peak : NULL};
@@ -197,15 +204,16 @@ static void trim_before(twin *t, const shown *w, uint32_t q)
 /* Each row of a query is a step of its own, which trims at a page border as a reservation would. */
 static void observe_entry(twin *t, const shown *w)
 {
-    uint32_t needs = twin_needs(t, w->s), P = t->config.page_tokens;
+    uint32_t P = t->config.page_tokens;
+    bool near = w->m->near && (twin_needs(t, w->s) & KVK_NEED_NEAR);
     for (uint32_t r = 0; r < w->used && w->n_queries; r++) {
         uint32_t q = w->e->start + r, end = w->rows > 1 ? q + 1 : w->e->start + w->e->n_query;
         if (r && q % P == 0)
             trim_before(t, w, q);
         for (uint32_t g = 0; g < t->config.n_groups; g++) {
-            observe_row(t, w, g, r, (twin_moment){end, 0});
-            if ((needs & KVK_NEED_NEAR) && w->m->near)
+            if (near)
                 observe_near(t, w, g, r, end);
+            observe_row(t, w, g, r, (twin_moment){end, 0});
         }
     }
 }

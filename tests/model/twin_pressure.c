@@ -30,6 +30,7 @@ static int recompute(twin *t, twin_seq *s)
     s->mute = false;
     s->first_taint = UINT32_MAX;
     twin_near_cut(t, s, 0);
+    s->eviction.asked_at = 0;
     return gone;
 }
 

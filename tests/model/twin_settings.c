@@ -76,6 +76,13 @@ static void copy_settings(const kvk_eviction *from, twin_eviction *to)
     to->policy = twin_policy(&from->choice, to->knobs);
 }
 
+bool twin_settings_fit(const twin *t, const kvk_eviction *settings)
+{
+    twin_eviction e;
+    copy_settings(settings, &e);
+    return settings_are_valid(settings) && divide(t, settings, &e);
+}
+
 int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *settings)
 {
     twin_seq *s;

@@ -38,6 +38,7 @@ typedef struct {
     uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
     uint64_t audit_every;
     bool fail_allocations;
+    bool evicts; /* most sequences begin with a policy */
     bool recorded;
     world_event events[WORLD_EVENTS]; /* since the last comparison */
     uint32_t n_events;
@@ -56,6 +57,9 @@ void world_close(world *w);
 
 /* One random operation on both, compared. */
 void world_step(world *w);
+
+/* An operation was made on both: is all alike? */
+void world_check(world *w);
 
 /* Everything that can be seen of the cache must be as the twin has it. */
 void world_compare(world *w);
@@ -96,6 +100,14 @@ void world_compare_eviction(world *w, const twin_seq *s);
 void world_listen(world *w, kvk_cache *cache, bool on);
 void world_compare_events(world *w);
 
+/* Operations as asked for. */
+void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort);
+void world_commit(world *w, kvk_seq handle, uint32_t n);
+bool world_has_batch_place(const world *w);
+kvk_batch world_plan(world *w, kvk_seq handle, uint32_t n_query); /* 0: it was refused */
+void world_end(world *w, kvk_batch handle);
+void world_set_eviction(world *w, kvk_seq handle);
+
 /* Operations. */
 void op_open(world *w);
 void op_close(world *w);
@@ -121,6 +133,7 @@ void op_set_time(world *w);
 void op_resize(world *w);
 void op_set_eviction(world *w);
 void op_evict(world *w);
+void op_decode(world *w);
 void op_listen(world *w);
 void op_reload(world *w);
 void op_bad_arguments(world *w);

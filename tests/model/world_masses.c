@@ -52,7 +52,8 @@ static void spoil(world *w, float *values, uint32_t n)
 
 static void fill_group(world *w, const twin_batch *b, uint32_t group, arrays *a)
 {
-    float *mean = a->mean + group * MOST, *peak = a->peak + group * MOST, *near = a->near + group * MOST;
+    float *mean = a->mean + group * a->masses.stride, *peak = a->peak + group * a->masses.stride;
+    float *near = a->near + group * a->masses.near_stride;
     uint32_t at = 0, near_at = 0;
     for (uint32_t i = 0; i < b->n; i++) {
         const twin_entry *e = &b->entries[i];
@@ -72,6 +73,10 @@ static void fill_group(world *w, const twin_batch *b, uint32_t group, arrays *a)
 static void leave_out(world *w, const twin_batch *b, arrays *a)
 {
     a->masses = (kvk_masses){.size = sizeof a->masses, .stride = MOST, .near_stride = MOST};
+    if (world_one_in(w, 60))
+        a->masses.stride = world_random(w, 40);
+    if (world_one_in(w, 60))
+        a->masses.near_stride = world_random(w, 40);
     a->masses.rows = world_one_in(w, 4) ? NULL : a->rows;
     a->masses.n_summed = world_one_in(w, 2) ? NULL : a->n_summed;
     a->masses.mean = world_one_in(w, 20) ? NULL : a->mean;

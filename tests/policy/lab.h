@@ -26,6 +26,7 @@ typedef struct lab {
 
 void lab_open(lab *l, const lab_setup *setup);
 void lab_close(lab *l); /* audits */
+void lab_audit(const lab *l);
 
 typedef struct subject {
     kvk_seq seq;

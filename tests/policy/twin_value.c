@@ -82,19 +82,19 @@ static double faded_mean(const twin *t, uint32_t group, uint32_t page)
     return score;
 }
 
-/* Early peaks are high because few pages share the mass. */
-static double damped(const twin *t, uint32_t page, double peak)
-{
-    double damping = twin_knob(t, "damping", 4), pages = page + 1;
-    return peak * pages / (pages + damping);
-}
-
 static double largest_peak(const twin *t, uint32_t group, uint32_t page)
 {
     double most = 0;
     for (uint32_t i = 0; i < t->n_seen; i++)
         most = fmax(most, t->seen[i].peak[group * t->n_pages + page]);
-    return damped(t, page, most);
+    return most;
+}
+
+/* Early peaks are high because few pages share the mass. */
+static double damped(const twin *t, uint32_t page, double peak)
+{
+    double damping = twin_knob(t, "damping", 4), pages = page + 1;
+    return peak * pages / (pages + damping);
 }
 
 /* The near peaks of a group, each the largest over the history, by head and page of the text. */
