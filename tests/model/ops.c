@@ -143,6 +143,8 @@ void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort)
         rc = kvk_reserve(w->cache, handle, n, effort);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_reserve", twin_reserve(&w->twin, handle, n, effort), rc);
+    if (rc >= 0 && n)
+        world_bind(w, handle);
 }
 
 void op_reserve(world *w)
@@ -171,12 +173,11 @@ static const struct {
     void (*run)(world *w);
     uint32_t weight;
 } ops[] = {
-    {op_open, 7},    {op_close, 5},       {op_fork, 5},     {op_set_priority, 1}, {op_attach, 10},
-    {op_lookup, 3},  {op_can_reserve, 5}, {op_reserve, 20}, {op_commit, 20},      {op_truncate, 4},
-    {op_plan, 14},   {op_end, 11},        {op_moves, 5},    {op_reset, 1},        {op_bad_arguments, 1},
-    {op_preempt, 3}, {op_swap_in, 5},     {op_victim, 1},   {op_pin, 1},          {op_unpin, 3},  {op_decode, 6},
-    {op_set_eviction, 5}, {op_evict, 2},
-    {op_retain, 3},  {op_set_time, 2},    {op_resize, 1},   {op_listen, 1},       {op_reload, 1},
+    {op_open, 7},        {op_close, 5},    {op_fork, 5},          {op_set_priority, 1}, {op_attach, 10}, {op_lookup, 3},
+    {op_can_reserve, 5}, {op_reserve, 20}, {op_commit, 20},       {op_truncate, 4},     {op_plan, 14},   {op_end, 11},
+    {op_moves, 5},       {op_reset, 1},    {op_bad_arguments, 1}, {op_preempt, 3},      {op_swap_in, 5}, {op_victim, 1},
+    {op_pin, 1},         {op_unpin, 3},    {op_decode, 6},        {op_set_eviction, 5}, {op_evict, 2},   {op_retain, 3},
+    {op_set_time, 2},    {op_resize, 1},   {op_listen, 1},        {op_reload, 1},
 };
 
 void world_check(world *w)

@@ -277,9 +277,10 @@ void world_end(world *w, kvk_batch handle)
     const kvk_masses *masses = b && !world_one_in(w, 4) ? world_draw_masses(w, b, accepted) : NULL;
     if (n && world_one_in(w, 30))
         accepted[world_random(w, n)] += 1 + world_random(w, 3);
-    kvk_batch_result result = {
-        .size = sizeof result, .n = n + world_one_in(w, 40), .accepted = world_one_in(w, 10) ? NULL : accepted,
-        .masses = masses};
+    kvk_batch_result result = {.size = sizeof result,
+                               .n = n + world_one_in(w, 40),
+                               .accepted = world_one_in(w, 10) ? NULL : accepted,
+                               .masses = masses};
     const kvk_batch_result *given = world_one_in(w, 5) ? NULL : &result;
     world_say(w, "end %llu%s", (unsigned long long)handle, !given || !given->accepted ? ", all accepted" : "");
     int rc = kvk_batch_end(w->cache, handle, given);

@@ -76,8 +76,7 @@ void op_pin(world *w)
 /* Is the first page that the sequence holds pinned? */
 static bool is_pinned(const world *w, const twin_seq *s)
 {
-    return s->handle && !s->swapped && twin_holds(s, 0, s->first[0]) &&
-           w->twin.pages[s->table[0][s->first[0]]].pins;
+    return s->handle && !s->swapped && twin_holds(s, 0, s->first[0]) && w->twin.pages[s->table[0][s->first[0]]].pins;
 }
 
 /* As much of the sequence as can be unpinned. */

@@ -22,8 +22,8 @@ enum {
     TWIN_SEQS = 10,
     TWIN_BATCHES = 4,
     TWIN_HOST_PAGES = 40,
-    TWIN_NUMBERS = 3,  /* that a policy keeps per page */
-    TWIN_NEAR = 4,     /* near peaks of a page in a group */
+    TWIN_NUMBERS = 3, /* that a policy keeps per page */
+    TWIN_NEAR = 4,    /* near peaks of a page in a group */
     TWIN_DROPS = TWIN_SEQS * TWIN_GROUPS * TWIN_ENTRIES,
     TWIN_MOVES = 8192,
     TWIN_EVENTS = 4096
@@ -187,6 +187,13 @@ void twin_reload(twin *t);
 int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 
+/* Pages out of a policy's reach in a group, at both ends of the text. */
+typedef struct {
+    uint32_t sinks, recent;
+} twin_reach;
+
+twin_reach twin_protection(const twin *t, const twin_eviction *e, uint32_t group);
+
 /* Eviction. */
 int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *eviction);
 bool twin_settings_fit(const twin *t, const kvk_eviction *settings);
@@ -273,7 +280,7 @@ int twin_use(twin *t, kvk_seq handle, twin_seq **out); /* KVK_ESTALE, KVK_ESTATE
 bool twin_may_write(const twin *t, const twin_seq *s);
 uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens);
 uint32_t twin_held(const twin *t, const twin_seq *s); /* entries of all its tables */
-void twin_forget_entry(twin_seq *s, uint32_t entry); /* all that is known of it but the page */
+void twin_forget_entry(twin_seq *s, uint32_t entry);  /* all that is known of it but the page */
 void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens);
 bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry);
 int twin_give_back(twin *t, twin_seq *s, uint32_t keep);

@@ -35,9 +35,8 @@ static void publish(twin *t, twin_seq *s, uint32_t index)
     s->mute = (index + 1) * t->config.page_tokens > s->first_taint;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         const twin_page *page = &t->pages[s->table[g][index]];
-        if (s->lost[g][index] ||
-            (page->published_at &&
-             (page->content.n_bytes != content.n_bytes || !twin_starts_with(&content, &page->content))))
+        if (s->lost[g][index] || (page->published_at && (page->content.n_bytes != content.n_bytes ||
+                                                         !twin_starts_with(&content, &page->content))))
             s->mute = true;
     }
     if (s->mute)

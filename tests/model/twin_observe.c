@@ -8,8 +8,8 @@ typedef struct {
     const kvk_masses *m;
     const twin_entry *e;
     twin_seq *s;
-    uint32_t rows, n_queries; /* of each row */
-    uint32_t used;            /* rows that count */
+    uint32_t rows, n_queries;                            /* of each row */
+    uint32_t used;                                       /* rows that count */
     uint32_t n_listed[TWIN_GROUPS], n_near[TWIN_GROUPS]; /* pages of a row */
     uint64_t at[TWIN_GROUPS], near_at[TWIN_GROUPS];
 } shown;

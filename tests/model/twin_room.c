@@ -6,7 +6,7 @@ typedef struct {
     uint32_t copies;  /* pages that replace a shared partial last page */
     uint32_t need;    /* pages to take, all groups */
     int can;
-    uint32_t taken;   /* of pages of others, where it needs them */
+    uint32_t taken; /* of pages of others, where it needs them */
 } growth;
 
 /* The page that the next token goes into, where it holds tokens already; else NULL. */

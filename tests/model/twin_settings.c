@@ -40,7 +40,8 @@ static bool is_wide_enough(const twin *t, const twin_eviction *e, uint32_t group
 static bool divide(const twin *t, const kvk_eviction *from, twin_eviction *e)
 {
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        bool no_limit = !e->policy->rank || (from->budgets ? from->budgets[g] == 0 : budget_without_slope(from, e) == 0);
+        bool no_limit =
+            !e->policy->rank || (from->budgets ? from->budgets[g] == 0 : budget_without_slope(from, e) == 0);
         e->budget[g] = budget_of(t, from, e, g);
         if (!no_limit && !is_wide_enough(t, e, g))
             return false;
