@@ -150,6 +150,7 @@ void world_open(world *w)
     w->evicts = !world_one_in(w, 3);
     w->n_letters = 2 + world_random(w, 2);
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
+    memset(w->bounds, 0, sizeof w->bounds);
     memset(w->stale_batches, 0, sizeof w->stale_batches);
     world_say(w, "cache_open");
     draw_groups(w, w->groups);
