@@ -36,8 +36,10 @@ static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
     if (end > sequence_room(c, s) || (e->n_query && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
     uint32_t pages = most_entries(c, s, (uint32_t)ceil_div(end, page_tokens(c)));
-    if (eviction_of(s))
+    if (eviction_of(s)) {
+        c->plan_observed = 1;
         plan->needs |= s->eviction->needs & (KVK_NEED_MEAN | KVK_NEED_PEAK | KVK_NEED_NEAR);
+    }
     plan->n_slots += e->n_query;
     plan->n_pages = plan->form == KVK_PLAN_CSR ? plan->n_pages + pages : pages > plan->n_pages ? pages : plan->n_pages;
     return 0;
@@ -62,6 +64,7 @@ static int measure_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n
 {
     plan->n_pages = plan->n_slots = 0;
     plan->needs = 0;
+    c->plan_observed = 0;
     c->plans++;
     for (uint32_t i = 0; i < n; i++) {
         int rc = measure_entry(c, &entries[i], plan);
@@ -99,14 +102,6 @@ static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, 
     pool_of(c)->oldest_open = oldest_open(c);
 }
 
-static int has_policy(const kvk_cache *c, const kvk_batch_entry *entries, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (eviction_of(&c->sequences[(uint32_t)entries[i].seq]))
-            return 1;
-    return 0;
-}
-
 static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
     int rc = measure_plan(c, entries, n, plan);
@@ -115,7 +110,7 @@ static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, 
     flight *b = prepare_batch(c, n);
     if (!b)
         return KVK_ENOMEM;
-    b->observed = has_policy(c, entries, n);
+    b->observed = c->plan_observed;
     if (b->observed && observe_prepare_plan(c, b, entries, n) < 0)
         return KVK_ENOMEM;
     plan_write(c, entries, n, plan);

@@ -157,10 +157,13 @@ void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
     if (n_tokens < s->n_tokens)
         shorten(c, s, n_tokens);
     s->n_tokens = n_tokens;
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = max_u32(first, s->tables[g].first); i < min_u32(end, table_end(&s->tables[g])); i++)
-            if (table_holds(&s->tables[g], i) && pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
-                pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), sequence_tokens_in(c, n_tokens, i));
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        const table *t = &s->tables[g];
+        uint32_t from = max_u32(first, t->first), entry = from < table_end(t) ? table_find(t, from) : t->n;
+        for (; entry < t->n && table_number(t, entry) < end; entry++)
+            if (pool_is_private(pool_of(c), t->pages[entry]))
+                pool_set_filled(pool_of(c), t->pages[entry], sequence_tokens_in(c, n_tokens, table_number(t, entry)));
+    }
 }
 
 int sequence_furnish(kvk_cache *c, sequence *s)
