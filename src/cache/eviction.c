@@ -127,7 +127,7 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);
     }
-    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all, sizeof *e->victims) < 0 ||
+    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all ? all : 1, sizeof *e->victims) < 0 ||
         memory_grow(c->memory, &e->score, &e->score_cap, longest, sizeof *e->score) < 0 ||
         memory_grow(c->memory, &e->tier, &e->tier_cap, longest, sizeof *e->tier) < 0 ||
         memory_grow(c->memory, &e->eligible, &e->eligible_cap, longest, sizeof *e->eligible) < 0 ||

@@ -1,4 +1,4 @@
-/* state_evict.c: eviction in a saved state: what tables lack, near peaks, and what is kept of a sequence with a policy. */
+/* state_evict.c: eviction in a saved state: what tables lack, near peaks, and what is kept of a sequence. */
 #include "base/checked.h"
 #include "cache/eviction.h"
 #include "cache/state.h"

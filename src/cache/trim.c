@@ -133,12 +133,18 @@ static uint32_t pages_over(const kvk_cache *c, const sequence *s, const kvk_poli
     return held > limit ? (uint32_t)(held - limit) + e->settings.slack : 0;
 }
 
+/* A target is looked at once per page, so that drafts come to the same tables as plain decoding. */
+static int aims(const kvk_cache *c, const eviction *e, const kvk_policy_view *view)
+{
+    return e->settings.target > 0 && view->n_tokens % page_tokens(c) == 0;
+}
+
 static uint32_t wanted(const kvk_cache *c, const sequence *s, moment at, const kvk_policy_view *view)
 {
     const eviction *e = s->eviction;
     uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor), more;
-    uint32_t held = view->n + (view->n_tokens % page_tokens(c) == 0);
-    if (e->settings.target == 0 || held <= floor)
+    uint32_t held = view->n + 1; /* with the page that the next token begins */
+    if (!aims(c, e, view) || held <= floor)
         return over;
     more = pages_to_spare(c, e, view, held - floor);
     eviction_eligible(c, s, view->group, at, view);
@@ -211,7 +217,7 @@ static int has_to_trim(const kvk_cache *c, const sequence *s, moment at)
     float *lanes[KVK_MAX_SCORES];
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
-        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || s->eviction->settings.target > 0)
+        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || aims(c, s->eviction, &view))
             return 1;
     }
     return 0;

@@ -143,6 +143,8 @@ void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort)
         rc = kvk_reserve(w->cache, handle, n, effort);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_reserve", twin_reserve(&w->twin, handle, n, effort), rc);
+    if (rc >= 0 && n)
+        world_bind(w, handle);
 }
 
 void op_reserve(world *w)

@@ -80,6 +80,7 @@ void op_attach(world *w)
         rc = kvk_prefix_attach(w->cache, handle, &r.text);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_prefix_attach", twin_attach(&w->twin, handle, &r.text), rc);
+    world_unbind(w, handle);
 }
 
 void op_lookup(world *w)

@@ -108,6 +108,7 @@ void world_set_eviction(world *w, kvk_seq handle)
         world_arm(w);
         rc = kvk_seq_set_eviction(w->cache, handle, given);
     } while (world_struck(w, rc));
+    world_unbind(w, handle);
     if (w->recorded && is_of_the_tests(given))
         world_expect(w, "kvk_seq_set_eviction while recorded", true, rc < 0);
     else
@@ -185,9 +186,11 @@ void op_evict(world *w)
     uint32_t n = draw_positions(w, twin_find(&w->twin, handle), group, positions);
     int rc;
     world_say(w, "evict %u pages of %llu in group %u", n, print(handle), group);
+    w->by_hand = true;
     do {
         world_arm(w);
         rc = kvk_evict(w->cache, handle, group, positions, n);
     } while (world_struck(w, rc));
+    w->by_hand = false;
     world_expect(w, "kvk_evict", twin_evict(&w->twin, handle, group, positions, n), rc);
 }

@@ -187,6 +187,13 @@ void twin_reload(twin *t);
 int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 
+/* Pages out of a policy's reach in a group, at both ends of the text. */
+typedef struct {
+    uint32_t sinks, recent;
+} twin_reach;
+
+twin_reach twin_protection(const twin *t, const twin_eviction *e, uint32_t group);
+
 /* Eviction. */
 int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *eviction);
 bool twin_settings_fit(const twin *t, const kvk_eviction *settings);

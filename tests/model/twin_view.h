@@ -27,13 +27,6 @@ const kvk_policy *twin_policy(const kvk_policy_choice *choice, double knobs[KVK_
 
 twin_moment twin_now(const twin *t, const twin_seq *s);
 
-/* Tokens out of reach in a group, in whole pages. */
-typedef struct {
-    uint32_t sinks, recent;
-} twin_reach;
-
-twin_reach twin_protection(const twin *t, const twin_eviction *e, uint32_t group);
-
 /* One table at a moment: the pages that hold tokens then. */
 void twin_look(const twin *t, twin_seq *s, uint32_t group, twin_moment at, twin_view *v);
 

@@ -59,6 +59,8 @@ static void *take_memory(void *ctx, size_t bytes)
     if (m->armed && next_random(&m->random) % 4 == 0)
         return NULL;
     void *memory = malloc(bytes);
+    if (memory) /* what nobody has written yet is not 0 */
+        memset(memory, 0xA5, bytes);
     if (memory)
         m->n_held += bytes;
     return memory;
@@ -148,6 +150,7 @@ void world_open(world *w)
     w->evicts = !world_one_in(w, 3);
     w->n_letters = 2 + world_random(w, 2);
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
+    memset(w->bounds, 0, sizeof w->bounds);
     memset(w->stale_batches, 0, sizeof w->stale_batches);
     world_say(w, "cache_open");
     draw_groups(w, w->groups);

@@ -18,6 +18,13 @@ typedef struct {
     kvk_key key;
 } world_key;
 
+/* What a sequence held when it last reserved. */
+typedef struct {
+    kvk_seq seq; /* 0: nothing is known */
+    uint32_t n_tokens;
+    int held[TWIN_GROUPS]; /* entries with tokens */
+} world_bound;
+
 /* An allocator that counts what is held and, while armed, fails at random. */
 typedef struct {
     bool armed, retrying;
@@ -38,7 +45,9 @@ typedef struct {
     uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
     uint64_t audit_every;
     bool fail_allocations;
-    bool evicts; /* most sequences begin with a policy */
+    bool evicts;  /* most sequences begin with a policy */
+    bool by_hand; /* pages are dropped as the caller says */
+    world_bound bounds[TWIN_SEQS];
     bool recorded;
     world_event events[WORLD_EVENTS]; /* since the last comparison */
     uint32_t n_events;
@@ -93,7 +102,13 @@ extern const kvk_policy world_witness, world_nonsense;
 /* Masses for a batch; `accepted` becomes what goes with them. */
 const kvk_masses *world_draw_masses(world *w, const twin_batch *b, uint32_t *accepted);
 
-/* Compares what can be seen of a sequence's eviction, and holds it to its budget. */
+/* A sequence has reserved; what it holds may grow in other ways. */
+void world_bind(world *w, kvk_seq handle);
+void world_unbind(world *w, kvk_seq handle);
+void world_check_bound(world *w, const twin_seq *s);
+void world_check_evicted(world *w, const kvk_event *event);
+
+/* Compares what can be seen of a sequence's eviction. */
 void world_compare_eviction(world *w, const twin_seq *s);
 
 /* Events: takes them in, and compares them with those that the twin expects. */

@@ -58,6 +58,8 @@ static void take_event(void *ctx, const kvk_event *event)
     *e = (world_event){.event = *event};
     if (row)
         memcpy(e->row, row, twin_unit(&w->twin));
+    if (event->kind == KVK_EVENT_EVICTED)
+        world_check_evicted(w, event);
     if (world_one_in(w, 8))
         call_back(w);
 }

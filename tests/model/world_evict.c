@@ -69,6 +69,7 @@ static void compare_positions(world *w, const twin_seq *s, uint32_t group)
 void world_compare_eviction(world *w, const twin_seq *s)
 {
     compare_info(w, s);
+    world_check_bound(w, s);
     if (s->swapped) {
         world_expect(w, "scores of a swapped sequence", KVK_ESTATE, kvk_seq_scores(w->cache, s->handle, 0, NULL, 0));
         world_expect(w, "positions of it", KVK_ESTATE, kvk_seq_positions(w->cache, s->handle, 0, NULL, 0));

@@ -173,7 +173,7 @@ void twin_rank(const twin *t, uint32_t group, uint32_t n_tokens, ranking *out)
 
 int twin_is_due(const twin *t)
 {
-    if (t->n_tokens % t->setup.page_tokens == 0 || t->setup.target > 0)
+    if (t->n_tokens % t->setup.page_tokens == 0)
         return 1;
     for (uint32_t g = 0; g < t->setup.n_groups; g++) {
         uint32_t held = 0;
@@ -305,7 +305,7 @@ void twin_choose(twin *t, uint32_t group, uint32_t n_tokens, ranking *r)
     uint32_t want = limit && held > limit ? held - limit + t->setup.slack : 0;
     if (twin_is(t, "full"))
         return;
-    if (t->setup.target > 0 && spare(t, group, r, held) > want)
+    if (t->setup.target > 0 && border && spare(t, group, r, held) > want)
         want = spare(t, group, r, held);
     if (twin_is(t, "scissorhands") && want > 0 && held - (limit - limit / 2) > want)
         want = held - (limit - limit / 2);
