@@ -467,9 +467,10 @@ KVK_API int kvk_record_stop(kvk_cache *cache);
 /* Gives up to `n` bytes; returns how many, 0 at the end, negative on failure. */
 typedef int64_t (*kvk_read_fn)(void *ctx, char *bytes, size_t n);
 
-/* Writes the whole state: tables, content, counters. The engine saves the pages' bytes. Versioned, checksummed, of
- * one byte order. `write` is called many times. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in flight, moves
- * waiting or pages draining: the bytes would not match). */
+/* Writes the whole state: tables, content, scores, counters. The engine saves the pages' bytes. Versioned,
+ * checksummed, of one byte order. `write` is called many times. KVK_EINVAL, KVK_ENOMEM, KVK_EIO, KVK_EBUSY (batches in
+ * flight, moves waiting or pages draining: the bytes would not match), KVK_ESTATE (an open sequence has a policy that
+ * is not the library's own: nobody could find it again). */
 KVK_API int kvk_save(kvk_cache *cache, kvk_write_fn write, void *ctx);
 
 /* Replaces the state by a saved one, of a cache with the same page_tokens, groups, content, host_pages and

@@ -223,7 +223,8 @@ static int attach(kvk_cache *c, kvk_seq seq, const kvk_text *prompt)
     if (s->n_tokens > 0 || table_end(&s->tables[0]) > 0)
         return KVK_ESTATE;
     lookup l = look_up(c, prompt, &s->scope);
-    if (sequence_prepare_tables(c, s, l.pages + c->config.partial_reuse) < 0 || prepare_head(c) < 0)
+    if (sequence_prepare_tables(c, s, l.pages + c->config.partial_reuse) < 0 || prepare_head(c) < 0 ||
+        near_prepare(c, s, l.pages) < 0)
         return KVK_ENOMEM;
     partial head = best_partial(c, &l);
     for (uint32_t g = 0; g < c->config.n_groups; g++)

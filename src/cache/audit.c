@@ -127,31 +127,61 @@ static void check_chain(audit *a, const sequence *s)
 
 /* ---- E: eviction */
 
-/* Ascending numbers between the table's ends, as many missing as it says, none of them at a token not yet settled. */
+/* Ascending numbers between the table's ends, and those of pages not yet full, or with tokens in flight, all there. */
 static void check_index(audit *a, const sequence *s, uint32_t g)
 {
     const table *t = &s->tables[g];
+    uint32_t full = eviction_now(a->c, s).settled / page_tokens(a->c), end = table_end(t);
     for (uint32_t k = 0; t->indexed && k < t->n; k++)
-        EXPECT(a, "E1", t->index[k] >= (k ? t->index[k - 1] + 1 : t->first) && t->index[k] < table_end(t),
+        EXPECT(a, "E1", t->index[k] >= (k ? t->index[k - 1] + 1 : t->first) && t->index[k] < end,
                "group %u entry %u stands for page number %u", g, k, t->index[k]);
-    EXPECT(a, "E1", t->indexed || t->lost == 0, "group %u lacks %u pages and keeps no numbers", g, t->lost);
-    if (t->lost)
-        EXPECT(a, "E2", s->first_taint <= s->n_tokens, "group %u lacks pages and the sequence is untainted", g);
+    EXPECT(a, "E1", t->lost == 0 || (t->indexed && s->eviction), "group %u lacks %u pages and keeps no numbers", g,
+           t->lost);
+    if (t->lost && t->indexed && end > full)
+        EXPECT(a, "E1", end - full <= t->n && t->index[t->n - (end - full)] == full,
+               "group %u lacks a page from number %u on", g, full);
 }
 
-/* Full named pages past a loss belong to no chain. */
-static void check_evicted(audit *a, const sequence *s)
+/* What was computed after a loss, as all of it is where pages are missing, belongs to no chain. */
+static void check_taint(audit *a, const sequence *s)
 {
     const kvk_cache *c = a->c;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        check_index(a, s, g);
-        if (eviction_of(s))
-            EXPECT(a, "E3", s->eviction->lane_cap >= s->tables[g].n || eviction_policy(s->eviction)->n_scores == 0,
-                   "group %u has scores for %u pages of %u", g, s->eviction->lane_cap, s->tables[g].n);
+    uint64_t named = (uint64_t)(s->n_committed / page_tokens(c)) * page_tokens(c);
+    if (s->first_taint == UINT32_MAX) {
+        EXPECT(a, "E2", !sequence_has_lost(c, s), "a sequence lacks pages and is untainted");
+        return;
     }
-    if (c->config.content != KVK_CONTENT_NONE && s->chain != CHAIN_BROKEN && s->first_taint != UINT32_MAX)
-        EXPECT(a, "E2", (uint64_t)(s->n_committed / page_tokens(c)) * page_tokens(c) <= s->first_taint,
-               "tokens %u of a sequence tainted from %u on can be found", s->n_committed, s->first_taint);
+    EXPECT(a, "E2", s->first_taint <= s->n_tokens, "a sequence of %u tokens is tainted from %u on", s->n_tokens,
+           s->first_taint);
+    EXPECT(a, "E2", c->config.content == KVK_CONTENT_NONE || s->chain == CHAIN_BROKEN || named <= s->first_taint,
+           "tokens %u of a sequence tainted from %u on can be found", s->n_committed, s->first_taint);
+}
+
+static void check_policy(audit *a, const sequence *s, uint32_t g)
+{
+    const eviction *e = s->eviction;
+    const group_eviction *group = &e->groups[g];
+    uint32_t budget = group->budget, pages = (uint32_t)ceil_div(s->n_tokens, page_tokens(a->c));
+    EXPECT(a, "E3", e->lane_cap >= s->tables[g].n || eviction_policy(e)->n_scores == 0,
+           "group %u has scores for %u pages of %u", g, e->lane_cap, s->tables[g].n);
+    EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || group->n_near <= min_u32(pages, e->n_shared),
+           "group %u has near peaks of %u pages, the text %u, of them %u with a number", g, group->n_near, pages,
+           e->n_shared);
+    EXPECT(a, "E5", group->limit == (budget ? budget / page_tokens(a->c) : UINT32_MAX),
+           "group %u has a budget of %u tokens and a limit of %u pages", g, budget, group->limit);
+}
+
+static void check_evicted(audit *a, const sequence *s)
+{
+    check_taint(a, s);
+    for (uint32_t g = 0; g < a->c->config.n_groups; g++) {
+        check_index(a, s, g);
+        if (s->eviction)
+            EXPECT(a, "E5", s->eviction->groups[g].pages_evicted >= s->tables[g].lost,
+                   "group %u lacks %u pages, more than were evicted", g, s->tables[g].lost);
+        if (eviction_of(s))
+            check_policy(a, s, g);
+    }
 }
 
 /* The shape of a sequence's tables, wherever its pages are. */

@@ -122,12 +122,12 @@ static uint32_t lanes_copied(const kvk_policy *policy)
 static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 {
     evict_scratch *e = &c->evict;
-    uint64_t all = 0, longest = 1;
+    uint64_t all = 1, longest = 1;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);
     }
-    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all, sizeof *e->victims) < 0 ||
+    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all ? all : 1, sizeof *e->victims) < 0 ||
         memory_grow(c->memory, &e->score, &e->score_cap, longest, sizeof *e->score) < 0 ||
         memory_grow(c->memory, &e->tier, &e->tier_cap, longest, sizeof *e->tier) < 0 ||
         memory_grow(c->memory, &e->eligible, &e->eligible_cap, longest, sizeof *e->eligible) < 0 ||
@@ -242,11 +242,12 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
         memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
+    near_show(c, to);
 }
 
 /* ---- settings */
 
-static int read_settings(const kvk_eviction *from, kvk_eviction *to)
+int eviction_read_settings(const kvk_eviction *from, kvk_eviction *to)
 {
     if (from->size < sizeof from->size || from->size > sizeof *from)
         return KVK_EINVAL;
@@ -349,7 +350,7 @@ static void begin_scores(kvk_cache *c, sequence *s)
 }
 
 /* All memory that the settings need; the old ones stand as they were. */
-static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings)
+static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near)
 {
     const kvk_policy *policy = settings->choice.policy;
     uint32_t longest = 0;
@@ -361,9 +362,19 @@ static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *setti
     if (memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
                     (uint64_t)longest * policy->n_scores * c->config.n_groups, sizeof(float)) < 0)
         return KVK_ENOMEM;
-    if (c->near_stride && near_prepare_all(c, s, table_end(&s->tables[0])) < 0)
+    if (c->near_stride && near_prepare_all(c, s, n_near) < 0)
         return KVK_ENOMEM;
     return prepare_scratch(c, s, lanes_copied(policy));
+}
+
+int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near)
+{
+    int rc = plan_budgets(c, s->eviction, settings);
+    if (rc == 0)
+        rc = prepare_settings(c, s, settings, n_near);
+    if (rc == 0)
+        apply_settings(c, s, settings);
+    return rc;
 }
 
 static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
@@ -373,7 +384,7 @@ static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
     int rc = sequence_use(c, seq, &s);
     if (rc < 0)
         return rc;
-    if (asked && read_settings(asked, &settings) < 0)
+    if (asked && eviction_read_settings(asked, &settings) < 0)
         return KVK_EINVAL;
     if (s->n_in_flight)
         return KVK_EBUSY;
@@ -386,14 +397,10 @@ static int set_eviction(kvk_cache *c, kvk_seq seq, const kvk_eviction *asked)
         return KVK_ESTATE;
     if (eviction_furnish(c, s) < 0)
         return KVK_ENOMEM;
-    rc = plan_budgets(c, s->eviction, &settings);
+    rc = eviction_take_settings(c, s, &settings, table_end(&s->tables[0]));
     if (rc == 0)
-        rc = prepare_settings(c, s, &settings);
-    if (rc < 0)
-        return rc;
-    apply_settings(c, s, &settings);
-    begin_scores(c, s);
-    return 0;
+        begin_scores(c, s);
+    return rc;
 }
 
 int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_eviction *settings)

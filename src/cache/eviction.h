@@ -36,7 +36,7 @@ struct eviction {
     group_eviction *groups; /* [n_groups] */
     float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
     uint32_t lane_cap, lane_floats;
-    kvk_near *near; /* [n_groups] for views */
+    kvk_near *near; /* [n_groups] the near peaks as views show them */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
     uint32_t shared_cap, n_shared;
     uint32_t *budgets; /* [n_groups] scratch of setting them */
@@ -62,7 +62,7 @@ static inline eviction *eviction_of(const sequence *s)
 /* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
 static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32_t group, uint32_t k)
 {
-    return e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap;
+    return e->lanes ? e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap : NULL;
 }
 
 /* Pages of a limit that a number of tokens stands for, rounded up. */
@@ -97,6 +97,13 @@ void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t go
 
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
 int eviction_furnish(kvk_cache *c, sequence *s);
+
+/* The caller's settings, defaults where it knows no field. KVK_EINVAL. */
+int eviction_read_settings(const kvk_eviction *from, kvk_eviction *to);
+
+/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. Its `budgets`
+ * may be the sequence's own. KVK_EINVAL, KVK_ENOMEM. */
+int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near);
 
 /* ---- trim.c */
 
@@ -154,7 +161,7 @@ void pressure_apply(kvk_cache *c);
 int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 void observe(kvk_cache *c, const flight *b, const kvk_batch_result *result);
 
-/* Remembers what a plan lists. KVK_ENOMEM. */
+/* Remembers what a plan lists; room first, for what its masses may bring too. KVK_ENOMEM. */
 int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n);
 
@@ -166,11 +173,20 @@ static inline uint32_t near_channels(const kvk_cache *c, uint32_t group)
     return (uint32_t)c->groups[group].near_layers * c->groups[group].near_heads;
 }
 
+/* The values of a page that can be found. */
+static inline float *near_of_page(const kvk_cache *c, uint32_t page)
+{
+    return c->page_near + (size_t)page * c->near_stride;
+}
+
 /* Room for n pages of text in a sequence that keeps near peaks. KVK_ENOMEM. */
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
 /* The same whatever its policy. */
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
+
+/* The views of near peaks as they are now. */
+void near_show(const kvk_cache *c, eviction *e);
 
 /* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);

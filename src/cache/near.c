@@ -13,15 +13,25 @@ static int keeps_near(const sequence *s)
     return eviction_of(s) && (s->eviction->needs & KVK_NEED_NEAR);
 }
 
+void near_show(const kvk_cache *c, eviction *e)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
+                                .n_pages = e->groups[g].n_near,
+                                .layers = c->groups[g].near_layers,
+                                .heads = c->groups[g].near_heads};
+}
+
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+    int rc = memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
+    for (uint32_t g = 0; rc == 0 && g < c->config.n_groups; g++) {
         group_eviction *e = &s->eviction->groups[g];
-        if (near_channels(c, g) &&
-            memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near) < 0)
-            return KVK_ENOMEM;
+        if (near_channels(c, g))
+            rc = memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near);
     }
-    return memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
+    near_show(c, s->eviction); /* also after a failure: some may have moved */
+    return rc;
 }
 
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
@@ -36,7 +46,7 @@ static float *near_at(kvk_cache *c, sequence *s, uint32_t group, uint32_t number
     size_t channels = near_channels(c, group);
     if (number >= e->n_near) {
         memset(e->near + e->n_near * channels, 0, (number + 1 - e->n_near) * channels * sizeof *e->near);
-        e->n_near = number + 1;
+        e->n_near = s->eviction->near[group].n_pages = number + 1;
     }
     if (number >= s->eviction->n_shared) {
         memset(s->eviction->shared + s->eviction->n_shared, 0, (number + 1 - s->eviction->n_shared) * sizeof(float));
@@ -57,6 +67,7 @@ void near_cut(kvk_cache *c, sequence *s, uint32_t number)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         s->eviction->groups[g].n_near = min_u32(s->eviction->groups[g].n_near, number);
     s->eviction->n_shared = min_u32(s->eviction->n_shared, number);
+    near_show(c, s->eviction);
 }
 
 /* ---- of pages that can be found */
@@ -69,19 +80,14 @@ int near_prepare_pages(kvk_cache *c)
     return memory_grow(c->memory, &c->near_sealed, &c->near_sealed_cap, c->store.pool.cap, sizeof *c->near_sealed);
 }
 
-static float *page_values(const kvk_cache *c, uint32_t page)
-{
-    return c->page_near + (size_t)page * c->near_stride;
-}
-
 static void copy_to_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
 {
     const group_eviction *e = s->eviction ? &s->eviction->groups[group] : NULL;
     size_t channels = near_channels(c, group);
     if (keeps_near(s) && number < e->n_near)
-        memcpy(page_values(c, page), e->near + number * channels, channels * sizeof(float));
+        memcpy(near_of_page(c, page), e->near + number * channels, channels * sizeof(float));
     else
-        memset(page_values(c, page), 0, channels * sizeof(float));
+        memset(near_of_page(c, page), 0, channels * sizeof(float));
 }
 
 void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
@@ -105,11 +111,11 @@ void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uin
 {
     if (!keeps_near(s) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
         return;
-    memcpy(near_at(c, s, group, number), page_values(c, page), near_channels(c, group) * sizeof(float));
+    memcpy(near_at(c, s, group, number), near_of_page(c, page), near_channels(c, group) * sizeof(float));
 }
 
 void near_move(kvk_cache *c, uint32_t old, uint32_t page)
 {
-    memcpy(page_values(c, page), page_values(c, old), c->near_stride * sizeof(float));
+    memcpy(near_of_page(c, page), near_of_page(c, old), c->near_stride * sizeof(float));
     c->near_sealed[page] = c->near_sealed[old];
 }

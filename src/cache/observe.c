@@ -13,10 +13,10 @@ int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries
     uint64_t listings = (uint64_t)n * c->config.n_groups, numbers = 0;
     for (uint32_t i = 0; i < n; i++) {
         sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* checked before */
-        if (near_prepare(c, s, ceil_div((uint64_t)s->n_tokens + entries[i].n_query, page_tokens(c))) < 0)
-            return KVK_ENOMEM;
         for (uint32_t g = 0; g < c->config.n_groups; g++)
             numbers += s->tables[g].lost ? s->tables[g].n : 0;
+        if (near_prepare(c, s, ceil_div((uint64_t)s->n_tokens + entries[i].n_query, page_tokens(c))) < 0)
+            return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &b->listings, &b->listings_cap, listings, sizeof *b->listings) < 0)
         return KVK_ENOMEM;
@@ -160,23 +160,6 @@ static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t r
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
 
-/* Seen as integers, floats from 0 up are in order, and what is infinite or no number is above them all; what is negative
- * has the highest bit. -0 is as good as 0. */
-static int are_within(const float *values, uint64_t n, float most)
-{
-    int32_t limit, above = 0, negative = 0;
-    memcpy(&limit, &most, sizeof limit);
-    for (uint64_t i = 0; i < n; i++) {
-        int32_t bits;
-        memcpy(&bits, &values[i], sizeof bits);
-        above |= bits > limit;
-        negative |= bits;
-    }
-    for (uint64_t i = 0; negative < 0 && i < n; i++)
-        above |= !(values[i] >= 0);
-    return !above;
-}
-
 /* Where the next entry's values begin depends on it, so it must be right for entries too whose values are not read. */
 static int check_shape(const mass_reader *r)
 {
@@ -206,11 +189,11 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     uint32_t rows = counted_rows(r), needs = e->needs;
     const listing *l = listing_of(r, group);
     uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * near_pages(r, l) * near_channels(r->c, group);
-    if (!are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
+    if (!floats_are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_PEAK) && r->m->peak && !are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
+    if ((needs & KVK_NEED_PEAK) && r->m->peak && !floats_are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_NEAR) && r->m->near && !are_within(near_row_at(r, group, 0), near, 3.4e38f))
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, 3.4e38f))
         return KVK_EINVAL;
     return 0;
 }

@@ -1,5 +1,6 @@
-/* pressure.c: a reservation that lacks pages takes them from the sequences that yield: of the lowest priority first, and
- * there the page with the smallest share of its table's score. Only pages whose memory comes back at once are taken. */
+/* pressure.c: a reservation that lacks pages takes them from the sequences that yield: of the lowest priority first,
+ * and there the page with the smallest share of its table's score. Only pages whose memory comes back at once are
+ * taken. */
 #include "base/checked.h"
 #include "cache/eviction.h"
 

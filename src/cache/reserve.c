@@ -70,7 +70,7 @@ static int prepare_scores(kvk_cache *c, sequence *s, const growth *g)
     uint64_t most = 0;
     for (uint32_t i = 0; i < c->config.n_groups; i++)
         most = entries_after(&s->tables[i], g) > most ? entries_after(&s->tables[i], g) : most;
-    return eviction_prepare(c, s, most) < 0 ? KVK_ENOMEM : near_prepare(c, s, g->pages);
+    return eviction_prepare(c, s, most);
 }
 
 /* All memory that applying needs, so that applying cannot fail. */

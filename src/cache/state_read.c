@@ -3,100 +3,12 @@
  * The file may be anything. Every number is checked where it is read, memory grows with the bytes read and not with
  * what they claim, and what was built is taken only after its checksum and the audit. */
 #include "base/checked.h"
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/state.h"
 
 #include <string.h>
 
-typedef struct reader {
-    kvk_read_fn read;
-    void *ctx;
-    int failed; /* 0, or why reading stopped; everything read after that is 0 */
-    XXH3_state_t sum;
-    uint32_t at, n;
-    heap ranks; /* cached pages by their place in the reclaim order */
-    uint8_t *row;
-    char bytes[4096];
-} reader;
-
-/* What counts events in a cache's life: no life is so long, and no count can be driven over. */
-#define MOST_EVENTS ((uint64_t)1 << 62)
-
-/* ---- pieces */
-
-static void refill(reader *r)
-{
-    int64_t got = r->failed ? 0 : r->read(r->ctx, r->bytes, sizeof r->bytes);
-    if (!r->failed && got <= 0)
-        r->failed = got < 0 ? KVK_EIO : KVK_EFORMAT;
-    if (!r->failed && got > (int64_t)sizeof r->bytes)
-        r->failed = KVK_EIO;
-    r->at = 0;
-    r->n = r->failed ? 0 : (uint32_t)got;
-}
-
-static void get_bytes(reader *r, void *to, size_t n)
-{
-    for (size_t done = 0, step; done < n; done += step) {
-        if (r->at == r->n)
-            refill(r);
-        if (r->failed) {
-            memset((char *)to + done, 0, n - done);
-            return;
-        }
-        step = r->n - r->at < n - done ? r->n - r->at : n - done;
-        memcpy((char *)to + done, r->bytes + r->at, step);
-        XXH3_64bits_update(&r->sum, r->bytes + r->at, step);
-        r->at += (uint32_t)step;
-    }
-}
-
-static uint32_t get32(reader *r)
-{
-    unsigned char b[4];
-    get_bytes(r, b, sizeof b);
-    return (uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
-}
-
-static uint64_t get64(reader *r)
-{
-    uint64_t low = get32(r);
-    return low | (uint64_t)get32(r) << 32;
-}
-
-static void require(reader *r, int condition)
-{
-    if (!condition && !r->failed)
-        r->failed = KVK_EFORMAT;
-}
-
-static void require_memory(reader *r, int rc)
-{
-    if (rc < 0 && !r->failed)
-        r->failed = rc;
-}
-
-/* A number up to `most`. */
-static uint32_t get_most(reader *r, uint32_t most)
-{
-    uint32_t value = get32(r);
-    require(r, value <= most);
-    return r->failed ? 0 : value;
-}
-
-/* A number below `end`. */
-static uint32_t get_below(reader *r, uint32_t end)
-{
-    require(r, end > 0);
-    return r->failed ? 0 : get_most(r, end - 1);
-}
-
-static void get_equal(reader *r, uint32_t wanted)
-{
-    require(r, get32(r) == wanted);
-}
-
-static scope get_scope(reader *r)
+static scope get_scope(state_reader *r)
 {
     uint64_t lo = get64(r), hi = get64(r);
     return (scope){{lo, hi}, get64(r)};
@@ -113,11 +25,11 @@ static void take_groups(const kvk_cache *old, kvk_cache *c)
 }
 
 /* Opens the fresh parts by what the state says of its cache. */
-static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
+static void read_config(state_reader *r, const kvk_cache *old, kvk_cache *c)
 {
     char magic[sizeof STATE_MAGIC - 1];
     kvk_config config = old->config;
-    get_bytes(r, magic, sizeof magic);
+    state_get(r, magic, sizeof magic);
     require(r, memcmp(magic, STATE_MAGIC, sizeof magic) == 0);
     get_equal(r, STATE_VERSION);
     get_equal(r, config.page_tokens);
@@ -125,8 +37,11 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     get_equal(r, config.content);
     get_equal(r, config.host_pages);
     get_equal(r, config.extra_keys);
-    for (uint32_t g = 0; g < config.n_groups && !r->failed; g++)
+    for (uint32_t g = 0; g < config.n_groups && !r->failed; g++) {
         get_equal(r, old->windows[g]);
+        get_equal(r, old->groups[g].near_layers);
+        get_equal(r, old->groups[g].near_heads);
+    }
     config.n_pages = get_most(r, KVK_MAX_PAGES);
     require(r, config.n_pages > 0);
     config.watermark = get_most(r, config.n_pages);
@@ -146,7 +61,7 @@ static void read_config(reader *r, const kvk_cache *old, kvk_cache *c)
     c->store.pool.oldest_open = c->next_epoch;
 }
 
-static void read_counters(reader *r, kvk_cache *c)
+static void read_counters(state_reader *r, kvk_cache *c)
 {
     counters *n = &c->counters;
     uint64_t *const values[] = {
@@ -155,16 +70,17 @@ static void read_counters(reader *r, kvk_cache *c)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         *values[i] = get64(r);
     n->peak_sequences = (uint32_t)get64(r);
+    n->pages_evicted = get64(r);
+    n->tokens_evicted = get64(r);
     c->store.reclaimed = get64(r);
     c->store.pool.peak_used = (uint32_t)get64(r);
 }
 
-static void read_retention(reader *r, kvk_cache *c, uint32_t id)
+static void read_retention(state_reader *r, kvk_cache *c, uint32_t id)
 {
     uint32_t level = get_below(r, POOL_LEVELS);
     uint64_t deadline = get64(r);
     require(r, c->retaining || (level == KVK_RETAIN_DEFAULT && deadline == 0));
-    require_memory(r, retain_prepare(c));
     if (r->failed || !c->retaining)
         return;
     c->store.pool.levels[id] = (uint8_t)level;
@@ -172,12 +88,13 @@ static void read_retention(reader *r, kvk_cache *c, uint32_t id)
         heap_push(&c->deadlines, id, deadline, id);
 }
 
-static void read_page(reader *r, kvk_cache *c)
+/* ranks: cached pages by their place in the reclaim order. */
+static void read_page(state_reader *r, kvk_cache *c, heap *ranks)
 {
     pool *p = pool_of(c);
     uint32_t id = p->unseen;
-    require_memory(r, pool_prepare(p, 1));
-    require_memory(r, heap_prepare(&r->ranks, id + 1));
+    require_memory(r, cache_prepare_pages(c, 1));
+    require_memory(r, heap_prepare(ranks, id + 1));
     if (r->failed)
         return;
     p->unseen++;
@@ -193,23 +110,23 @@ static void read_page(reader *r, kvk_cache *c)
     uint64_t rank = get64(r), word = get64(r);
     require(r, word <= MOST_EVENTS);
     if (rank > 0 && !r->failed)
-        heap_push(&r->ranks, id, rank, id);
+        heap_push(ranks, id, rank, id);
     if (p->order->set_word && !r->failed)
         p->order->set_word(p, id, word);
 }
 
 /* Pages from the pool's size on are gone, but their generations are not: they come back when it grows. */
-static void read_pages(reader *r, kvk_cache *c)
+static void read_pages(state_reader *r, kvk_cache *c, heap *ranks)
 {
     pool *p = pool_of(c);
     uint32_t n = get_most(r, KVK_MAX_PAGES), limit = p->limit;
     p->limit = max_u32(limit, n);
     for (uint32_t i = 0; i < n && !r->failed; i++)
-        read_page(r, c);
+        read_page(r, c, ranks);
     p->limit = limit;
 }
 
-static void read_copies(reader *r, kvk_cache *c, uint32_t node, uint32_t group)
+static void read_copies(state_reader *r, kvk_cache *c, uint32_t node, uint32_t group)
 {
     pool *p = pool_of(c);
     uint32_t n = get_most(r, p->unseen);
@@ -220,38 +137,36 @@ static void read_copies(reader *r, kvk_cache *c, uint32_t node, uint32_t group)
             return;
         p->pages[page].content = node;
         prefix_hold(&c->store.prefix, node, group, page);
+        state_get_page_near(r, c, group, page);
     }
 }
 
 /* Contents are numbered as they come, and so are the nodes of a fresh index. */
-static void read_content(reader *r, kvk_cache *c)
+static void read_content(state_reader *r, kvk_cache *c)
 {
     prefix *x = &c->store.prefix;
     uint32_t parent = get32(r);
     scope s = get_scope(r);
-    get_bytes(r, r->row, x->row_bytes);
+    state_get(r, c->row, x->row_bytes);
     require(r, parent == NODE_NONE || parent < x->n_nodes);
     require_memory(r, prefix_prepare(x, 1, c->store.pool.cap));
     if (r->failed)
         return;
-    content known = {parent, &s, r->row};
+    content known = {parent, &s, c->row};
     require(r, prefix_find(x, &known) == NODE_NONE);
     uint32_t node = r->failed ? NODE_NONE : prefix_add(x, &known);
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++)
         read_copies(r, c, node, g);
 }
 
-static void read_contents(reader *r, kvk_cache *c)
+static void read_contents(state_reader *r, kvk_cache *c)
 {
     uint32_t n = get_most(r, CHAIN_BROKEN - 1);
-    r->row = memory_take(c->memory, c->store.prefix.row_bytes);
-    require_memory(r, r->row ? 0 : KVK_ENOMEM);
     for (uint32_t i = 0; i < n && !r->failed; i++)
         read_content(r, c);
-    memory_give(c->memory, r->row, c->store.prefix.row_bytes);
 }
 
-static void read_stacks(reader *r, kvk_cache *c)
+static void read_stacks(state_reader *r, kvk_cache *c)
 {
     pool *p = pool_of(c);
     uint32_t n = get_most(r, p->unseen);
@@ -264,7 +179,7 @@ static void read_stacks(reader *r, kvk_cache *c)
         c->host.stack[c->host.n_stacked++] = get_below(r, c->host.unseen);
 }
 
-static void read_retentions(reader *r, kvk_cache *c, sequence *s)
+static void read_retentions(state_reader *r, kvk_cache *c, sequence *s)
 {
     uint32_t n = get_most(r, c->retaining ? KVK_MAX_RETENTIONS : 0);
     if (n > 0)
@@ -280,7 +195,7 @@ static void read_retentions(reader *r, kvk_cache *c, sequence *s)
     }
 }
 
-static void read_entry(reader *r, kvk_cache *c, const sequence *s, uint32_t g)
+static void read_entry(state_reader *r, kvk_cache *c, const sequence *s, uint32_t g)
 {
     pool *p = pool_of(c);
     table *t = &s->tables[g];
@@ -295,16 +210,16 @@ static void read_entry(reader *r, kvk_cache *c, const sequence *s, uint32_t g)
     require(r, p->pages[page].content == CONTENT_NONE || c->store.prefix.holders[page].group == g);
 }
 
-static void read_table(reader *r, kvk_cache *c, const sequence *s, uint32_t g)
+static void read_table(state_reader *r, kvk_cache *c, const sequence *s, uint32_t g)
 {
-    s->tables[g].first = get32(r);
+    s->tables[g].first = get_most(r, s->n_tokens / page_tokens(c));
     uint32_t n = get_most(r, KVK_MAX_PAGES);
-    require(r, (uint64_t)s->tables[g].first * page_tokens(c) <= s->n_tokens);
     for (uint32_t i = 0; i < n && !r->failed; i++)
         read_entry(r, c, s, g);
+    state_get_index(r, c, s, g);
 }
 
-static void read_chain(reader *r, kvk_cache *c, sequence *s)
+static void read_chain(state_reader *r, kvk_cache *c, sequence *s)
 {
     uint32_t chain = get32(r);
     require(r, chain == CHAIN_ROOT || (chain == CHAIN_BROKEN && c->config.content != KVK_CONTENT_NONE) ||
@@ -313,7 +228,7 @@ static void read_chain(reader *r, kvk_cache *c, sequence *s)
         sequence_follow(c, s, chain);
 }
 
-static void read_open_sequence(reader *r, kvk_cache *c, sequence *s)
+static void read_open_sequence(state_reader *r, kvk_cache *c, sequence *s)
 {
     require_memory(r, sequence_furnish(c, s));
     if (r->failed)
@@ -324,22 +239,26 @@ static void read_open_sequence(reader *r, kvk_cache *c, sequence *s)
     s->scope = get_scope(r);
     s->n_tokens = get_most(r, KVK_MAX_TOKENS);
     s->n_committed = get_most(r, s->n_tokens);
+    s->first_taint = get32(r);
     require(r, s->number < c->opened);
     read_chain(r, c, s);
     read_retentions(r, c, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         s->tail[i] = get32(r);
     if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0 && !r->failed)
-        get_bytes(r, s->tail + page_tokens(c), sizeof(kvk_key));
+        state_get(r, s->tail + page_tokens(c), sizeof(kvk_key));
+    if (get_most(r, 1))
+        require_memory(r, eviction_furnish(c, s));
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++)
         read_table(r, c, s, g);
+    state_get_eviction(r, c, s);
     s->is_open = 1;
     c->counters.sequences++;
 }
 
 #define NOT_STACKED (LIST_NONE - 1)
 
-static void read_slot(reader *r, kvk_cache *c)
+static void read_slot(state_reader *r, kvk_cache *c)
 {
     require_memory(r, sequence_add_slot(c));
     if (r->failed)
@@ -351,7 +270,7 @@ static void read_slot(reader *r, kvk_cache *c)
         read_open_sequence(r, c, s);
 }
 
-static void read_slots(reader *r, kvk_cache *c)
+static void read_slots(state_reader *r, kvk_cache *c)
 {
     uint32_t n = get32(r), before = LIST_NONE;
     for (uint32_t i = 0; i < n && !r->failed; i++)
@@ -374,13 +293,13 @@ static void read_slots(reader *r, kvk_cache *c)
 /* ---- what follows from the parts */
 
 /* Cached pages enter the reclaim order as they were in it; where that has no ranks, by id. */
-static void cache_pages(reader *r, kvk_cache *c)
+static void cache_pages(state_reader *r, kvk_cache *c, heap *ranks)
 {
     pool *p = pool_of(c);
     const heap_item *next;
-    while ((next = heap_top(&r->ranks))) {
+    while ((next = heap_top(ranks))) {
         uint32_t id = next->id;
-        heap_remove(&r->ranks, id);
+        heap_remove(ranks, id);
         require(r, p->pages[id].refs == 0 && p->pages[id].content != CONTENT_NONE && !pool_is_pinned(p, id));
         if (r->failed)
             return;
@@ -397,7 +316,7 @@ static void cache_pages(reader *r, kvk_cache *c)
     }
 }
 
-static void check_whole(reader *r, kvk_cache *c)
+static void check_whole(state_reader *r, kvk_cache *c, heap *ranks)
 {
     uint64_t sum = XXH3_64bits_digest(&r->sum);
     require(r, get64(r) == sum);
@@ -405,26 +324,25 @@ static void check_whole(reader *r, kvk_cache *c)
         require(r, prefix_is_live(&c->store.prefix, id));
     if (r->failed)
         return;
-    cache_pages(r, c);
+    cache_pages(r, c, ranks);
     int violations = r->failed ? 0 : kvk_audit(c, NULL, NULL);
     require_memory(r, violations < 0 ? violations : 0);
     require(r, violations == 0);
 }
 
-static void read_state(reader *r, const kvk_cache *old, kvk_cache *c)
+static void read_state(state_reader *r, const kvk_cache *old, kvk_cache *c, heap *ranks)
 {
     XXH3_64bits_reset(&r->sum);
-    heap_open(&r->ranks, old->memory);
     read_config(r, old, c);
     if (r->failed)
         return;
     read_counters(r, c);
-    read_pages(r, c);
+    read_pages(r, c, ranks);
     if (c->config.content != KVK_CONTENT_NONE)
         read_contents(r, c);
     read_stacks(r, c);
     read_slots(r, c);
-    check_whole(r, c);
+    check_whole(r, c, ranks);
 }
 
 /* The fresh parts move into the cache; what belongs to its caller stays. Returns the old parts. */
@@ -445,12 +363,14 @@ int kvk_load(kvk_cache *cache, kvk_read_fn read, void *ctx)
         return cache_refuses(cache);
     if (!cache_is_quiet(cache) || cache->recorder)
         return KVK_EBUSY;
-    reader r = {.read = read, .ctx = ctx};
+    state_reader r = {.read = read, .ctx = ctx};
     kvk_cache fresh = {.memory = NULL};
+    heap ranks;
+    heap_open(&ranks, cache->memory);
     cache->in_callback = 1;
-    read_state(&r, cache, &fresh);
+    read_state(&r, cache, &fresh, &ranks);
     cache->in_callback = 0;
-    heap_close(&r.ranks);
+    heap_close(&ranks);
     if (r.failed) {
         if (fresh.memory)
             cache_close_parts(&fresh);

@@ -1,77 +1,28 @@
 /* state_write.c: kvk_save. */
-#include "cache/cache.h"
+#include "cache/eviction.h"
 #include "cache/state.h"
 
-#include <string.h>
-
-typedef struct writer {
-    kvk_write_fn write;
-    void *ctx;
-    int failed;
-    XXH3_state_t sum;
-    uint32_t n;
-    char bytes[4096];
-} writer;
-
-static void flush(writer *w)
-{
-    if (w->n == 0)
-        return;
-    XXH3_64bits_update(&w->sum, w->bytes, w->n);
-    if (!w->failed && w->write(w->ctx, w->bytes, w->n) != 0)
-        w->failed = 1;
-    w->n = 0;
-}
-
-static void put_bytes(writer *w, const void *from, size_t n)
-{
-    for (size_t done = 0, step; done < n; done += step) {
-        if (w->n == sizeof w->bytes)
-            flush(w);
-        step = sizeof w->bytes - w->n < n - done ? sizeof w->bytes - w->n : n - done;
-        memcpy(w->bytes + w->n, (const char *)from + done, step);
-        w->n += (uint32_t)step;
-    }
-}
-
-static void put32(writer *w, uint32_t value)
-{
-    unsigned char b[4] = {(unsigned char)value, (unsigned char)(value >> 8), (unsigned char)(value >> 16),
-                          (unsigned char)(value >> 24)};
-    put_bytes(w, b, sizeof b);
-}
-
-static void put64(writer *w, uint64_t value)
-{
-    put32(w, (uint32_t)value);
-    put32(w, (uint32_t)(value >> 32));
-}
-
-static void put_list(writer *w, const uint32_t *values, uint32_t n)
-{
-    put32(w, n);
-    for (uint32_t i = 0; i < n; i++)
-        put32(w, values[i]);
-}
-
-static void put_scope(writer *w, const scope *s)
+static void put_scope(state_writer *w, const scope *s)
 {
     put64(w, s->salt.lo);
     put64(w, s->salt.hi);
     put64(w, s->adapter);
 }
 
-static void put_config(writer *w, const kvk_cache *c)
+static void put_config(state_writer *w, const kvk_cache *c)
 {
-    put_bytes(w, STATE_MAGIC, sizeof STATE_MAGIC - 1);
+    state_put(w, STATE_MAGIC, sizeof STATE_MAGIC - 1);
     put32(w, STATE_VERSION);
     put32(w, c->config.page_tokens);
     put32(w, c->config.n_groups);
     put32(w, c->config.content);
     put32(w, c->config.host_pages);
     put32(w, c->config.extra_keys);
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, c->windows[g]);
+        put32(w, c->groups[g].near_layers);
+        put32(w, c->groups[g].near_heads);
+    }
     put32(w, c->config.n_pages);
     put32(w, c->config.watermark);
     put32(w, c->config.reclaim);
@@ -83,13 +34,13 @@ static void put_config(writer *w, const kvk_cache *c)
     put32(w, (uint32_t)c->drained);
 }
 
-static void put_counters(writer *w, const kvk_cache *c)
+static void put_counters(state_writer *w, const kvk_cache *c)
 {
     const counters *n = &c->counters;
-    const uint64_t values[] = {n->partial_hits,        n->preemptions,      n->swapped_out_pages, n->swapped_in_pages,
-                               n->pages_taken,         n->cow_copies,       n->prefix_queries,    n->prefix_hits,
-                               n->prefix_page_queries, n->prefix_page_hits, n->peak_sequences,    c->store.reclaimed,
-                               c->store.pool.peak_used};
+    const uint64_t values[] = {n->partial_hits,        n->preemptions,      n->swapped_out_pages,   n->swapped_in_pages,
+                               n->pages_taken,         n->cow_copies,       n->prefix_queries,      n->prefix_hits,
+                               n->prefix_page_queries, n->prefix_page_hits, n->peak_sequences,      n->pages_evicted,
+                               n->tokens_evicted,      c->store.reclaimed,  c->store.pool.peak_used};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         put64(w, values[i]);
 }
@@ -101,7 +52,7 @@ static uint64_t deadline_of(const kvk_cache *c, uint32_t page)
 }
 
 /* `ranks` [unseen]: the order in which the reclaimable pages are to be given to the reclaim order. */
-static void put_pages(writer *w, kvk_cache *c, uint64_t *ranks)
+static void put_pages(state_writer *w, kvk_cache *c, uint64_t *ranks)
 {
     pool *p = pool_of(c);
     memset(ranks, 0, p->unseen * sizeof *ranks);
@@ -130,22 +81,24 @@ static uint32_t next_below(const prefix *x, uint32_t node)
 }
 
 /* numbers[node]: its place among the contents written. */
-static void put_node(writer *w, const kvk_cache *c, uint32_t node, const uint32_t *numbers)
+static void put_node(state_writer *w, const kvk_cache *c, uint32_t node, const uint32_t *numbers)
 {
     const prefix *x = &c->store.prefix;
     uint32_t parent = x->nodes[node].parent;
     put32(w, parent == NODE_NONE ? NODE_NONE : numbers[parent]);
     put_scope(w, &x->scopes[node]);
-    put_bytes(w, prefix_row(x, node), x->row_bytes);
+    state_put(w, prefix_row(x, node), x->row_bytes);
     for (uint32_t g = 0; g < x->n_groups; g++) {
         const list *l = &x->copies[(size_t)node * x->n_groups + g];
         put32(w, l->count);
-        for (uint32_t page = l->head; page != LIST_NONE; page = x->holders[page].link.next)
+        for (uint32_t page = l->head; page != LIST_NONE; page = x->holders[page].link.next) {
             put32(w, page);
+            state_put_page_near(w, c, g, page);
+        }
     }
 }
 
-static void put_contents(writer *w, const kvk_cache *c, uint32_t *numbers)
+static void put_contents(state_writer *w, const kvk_cache *c, uint32_t *numbers)
 {
     const prefix *x = &c->store.prefix;
     uint32_t n = 0;
@@ -157,7 +110,7 @@ static void put_contents(writer *w, const kvk_cache *c, uint32_t *numbers)
         }
 }
 
-static void put_retentions(writer *w, const sequence *s)
+static void put_retentions(state_writer *w, const sequence *s)
 {
     put32(w, s->n_retentions);
     for (uint32_t i = 0; i < s->n_retentions; i++) {
@@ -168,7 +121,7 @@ static void put_retentions(writer *w, const sequence *s)
     }
 }
 
-static void put_sequence(writer *w, const kvk_cache *c, const sequence *s, const uint32_t *numbers)
+static void put_sequence(state_writer *w, const kvk_cache *c, const sequence *s, const uint32_t *numbers)
 {
     put32(w, s->generation);
     put32(w, s->is_open);
@@ -180,19 +133,23 @@ static void put_sequence(writer *w, const kvk_cache *c, const sequence *s, const
     put_scope(w, &s->scope);
     put32(w, s->n_tokens);
     put32(w, s->n_committed);
+    put32(w, s->first_taint);
     put32(w, s->chain < CHAIN_BROKEN ? numbers[s->chain] : s->chain);
     put_retentions(w, s);
     for (uint32_t i = 0; s->tail && i < s->n_committed % page_tokens(c); i++)
         put32(w, s->tail[i]);
     if (c->config.extra_keys && s->n_committed % page_tokens(c) > 0)
-        put_bytes(w, s->tail + page_tokens(c), sizeof(kvk_key));
+        state_put(w, s->tail + page_tokens(c), sizeof(kvk_key));
+    put32(w, s->eviction != NULL);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put32(w, s->tables[g].first);
         put_list(w, s->tables[g].pages, s->tables[g].n);
+        state_put_index(w, &s->tables[g]);
     }
+    state_put_eviction(w, c, s);
 }
 
-static void put_sequences(writer *w, const kvk_cache *c, const uint32_t *numbers)
+static void put_sequences(state_writer *w, const kvk_cache *c, const uint32_t *numbers)
 {
     uint32_t n = 0;
     put32(w, c->n_slots);
@@ -205,7 +162,7 @@ static void put_sequences(writer *w, const kvk_cache *c, const uint32_t *numbers
         put32(w, i);
 }
 
-static int put_state(kvk_cache *c, writer *w, uint64_t *ranks, uint32_t *numbers)
+static int put_state(kvk_cache *c, state_writer *w, uint64_t *ranks, uint32_t *numbers)
 {
     XXH3_64bits_reset(&w->sum);
     put_config(w, c);
@@ -217,9 +174,9 @@ static int put_state(kvk_cache *c, writer *w, uint64_t *ranks, uint32_t *numbers
     put32(w, c->host.unseen);
     put_list(w, c->host.stack, c->host.n_stacked);
     put_sequences(w, c, numbers);
-    flush(w);
+    state_flush(w);
     put64(w, XXH3_64bits_digest(&w->sum));
-    flush(w);
+    state_flush(w);
     return w->failed ? KVK_EIO : 0;
 }
 
@@ -228,14 +185,27 @@ int cache_is_quiet(const kvk_cache *c)
     return c->n_batches == 0 && c->moves.first == c->moves.end && c->store.pool.draining == 0;
 }
 
+/* Only the library's own policies can be found again by their names. */
+static int policies_are_own(const kvk_cache *c)
+{
+    for (uint32_t i = 0; i < c->n_slots; i++) {
+        const sequence *s = &c->sequences[i];
+        if (s->is_open && eviction_of(s) && !policy_is_own(eviction_policy(s->eviction)))
+            return 0;
+    }
+    return 1;
+}
+
 int kvk_save(kvk_cache *cache, kvk_write_fn write, void *ctx)
 {
     if (!cache_is_ready(cache) || !write)
         return cache_refuses(cache);
     if (!cache_is_quiet(cache))
         return KVK_EBUSY;
+    if (!policies_are_own(cache))
+        return KVK_ESTATE;
     size_t n_ranks = (size_t)cache->store.pool.unseen + 1, n_numbers = (size_t)cache->store.prefix.n_nodes + 1;
-    writer w = {.write = write, .ctx = ctx};
+    state_writer w = {.write = write, .ctx = ctx};
     uint64_t *ranks = memory_take(cache->memory, n_ranks * sizeof *ranks);
     uint32_t *numbers = memory_take(cache->memory, n_numbers * sizeof *numbers);
     cache->in_callback = 1;

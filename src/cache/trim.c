@@ -22,16 +22,6 @@ moment eviction_now(const kvk_cache *c, const sequence *s)
 
 /* ---- views */
 
-static const kvk_near *near_views(const kvk_cache *c, const eviction *e)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
-                                .n_pages = e->groups[g].n_near,
-                                .layers = c->groups[g].near_layers,
-                                .heads = c->groups[g].near_heads};
-    return e->near;
-}
-
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
 {
     const eviction *e = s->eviction;
@@ -49,7 +39,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
-                             .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
+                             .near = e->needs & KVK_NEED_NEAR ? e->near : NULL};
 }
 
 /* ---- eligibility */
@@ -143,12 +133,18 @@ static uint32_t pages_over(const kvk_cache *c, const sequence *s, const kvk_poli
     return held > limit ? (uint32_t)(held - limit) + e->settings.slack : 0;
 }
 
+/* A target is looked at once per page, so that drafts come to the same tables as plain decoding. */
+static int aims(const kvk_cache *c, const eviction *e, const kvk_policy_view *view)
+{
+    return e->settings.target > 0 && view->n_tokens % page_tokens(c) == 0;
+}
+
 static uint32_t wanted(const kvk_cache *c, const sequence *s, moment at, const kvk_policy_view *view)
 {
     const eviction *e = s->eviction;
     uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor), more;
-    uint32_t held = view->n + (view->n_tokens % page_tokens(c) == 0);
-    if (e->settings.target == 0 || held <= floor)
+    uint32_t held = view->n + 1; /* with the page that the next token begins */
+    if (!aims(c, e, view) || held <= floor)
         return over;
     more = pages_to_spare(c, e, view, held - floor);
     eviction_eligible(c, s, view->group, at, view);
@@ -164,9 +160,8 @@ static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *vi
 /* The policy's numbers in a copy, for one that changes them when it chooses. Returns the place after them. */
 static float *copy_lanes(const kvk_policy *policy, const kvk_policy_view *view, float **lanes, float *to)
 {
-    for (uint32_t k = 0; policy->choose && k < policy->n_scores; k++, to += view->n) {
-        if (view->n)
-            memcpy(to, lanes[k], view->n * sizeof *to);
+    for (uint32_t k = 0; policy->choose && view->n && k < policy->n_scores; k++, to += view->n) {
+        memcpy(to, lanes[k], view->n * sizeof *to);
         lanes[k] = to;
     }
     return to;
@@ -222,7 +217,7 @@ static int has_to_trim(const kvk_cache *c, const sequence *s, moment at)
     float *lanes[KVK_MAX_SCORES];
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
-        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || s->eviction->settings.target > 0)
+        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || aims(c, s->eviction, &view))
             return 1;
     }
     return 0;
@@ -246,9 +241,8 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 {
     float *lanes[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(c, s, group, at.n_tokens, lanes);
-    for (uint32_t k = 0; k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
-        if (view.n)
-            memcpy(lanes[k], from->lanes, view.n * sizeof(float));
+    for (uint32_t k = 0; view.n && k < eviction_policy(s->eviction)->n_scores; k++, from->lanes += view.n)
+        memcpy(lanes[k], from->lanes, view.n * sizeof(float));
 }
 
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)

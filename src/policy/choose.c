@@ -9,7 +9,7 @@ void policy_rank(const kvk_policy *policy, const kvk_policy_view *view, float *s
         return;
     memset(score, 0, view->n * sizeof *score);
     memset(tier, 0, view->n * sizeof *tier);
-    if (!policy->rank)
+    if (!policy->rank || view->n == 0)
         return;
     policy->rank(view, score, tier);
     for (uint32_t i = 0; i < view->n; i++)

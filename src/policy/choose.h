@@ -19,6 +19,9 @@ void policy_rank(const kvk_policy *policy, const kvk_policy_view *view, float *s
 uint32_t policy_choose(const kvk_policy *policy, const kvk_policy_view *view, uint32_t want,
                        const policy_scratch *scratch, uint32_t *victims);
 
+/* True if a policy of the library's own can go on with these numbers of n pages, wherever they come from. */
+int policy_scores_are_sound(const kvk_policy_choice *choice, float *const *scores, uint32_t n);
+
 /* True for a policy of the library's own. */
 int policy_is_own(const kvk_policy *policy);
 

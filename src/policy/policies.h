@@ -60,6 +60,9 @@ static inline int policy_above_share(const kvk_policy_view *view, const kvk_obse
     return seen->mean[i] / (float)seen->n_queries > (float)policy_tokens_in(view, i) / (float)held;
 }
 
+/* True if the numbers of n pages are such as scissorhands leaves: it counts by them. */
+int scissorhands_is_sound(const double *knobs, float *const *scores, uint32_t n);
+
 /* For policies that keep nothing or the mean mass only. */
 uint32_t policy_needs_nothing(const double *knobs, int has_near);
 uint32_t policy_needs_mean(const double *knobs, int has_near);

@@ -86,6 +86,47 @@ static uint32_t choose(const kvk_policy_view *view, uint32_t want, uint32_t *vic
     return n;
 }
 
+/* ---- Numbers that may be made up ------------------------------------------------------------------------------ */
+
+static uint32_t bits_set(uint32_t word)
+{
+    uint32_t n = 0;
+    for (; word; word &= word - 1)
+        n++;
+    return n;
+}
+
+/* Bits of a word that a history of this length has. */
+static uint32_t bits_used(uint32_t word, uint32_t history)
+{
+    uint32_t before = 32 * word;
+    if (history <= before)
+        return 0;
+    return history - before < 32 ? (1u << (history - before)) - 1 : UINT32_MAX;
+}
+
+static int is_sound(float *const *scores, uint32_t page, uint32_t history)
+{
+    uint32_t count = 0;
+    float next = scores[NEXT][page];
+    for (uint32_t k = 0; k < WORDS; k++) {
+        uint32_t bits;
+        memcpy(&bits, &scores[k][page], sizeof bits);
+        if (bits & ~bits_used(k, history))
+            return 0;
+        count += bits_set(bits);
+    }
+    return scores[COUNT][page] == (float)count && next >= 0 && next < (float)history && next == (float)(uint32_t)next;
+}
+
+int scissorhands_is_sound(const double *k, float *const *scores, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_sound(scores, i, (uint32_t)k[HISTORY]))
+            return 0;
+    return 1;
+}
+
 const kvk_policy policy_scissorhands = {
     .size = sizeof(kvk_policy),
     .n_knobs = N_KNOBS(knobs),

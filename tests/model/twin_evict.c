@@ -162,7 +162,7 @@ static void trim_table(const twin *t, twin_seq *s, uint32_t group, twin_moment a
     twin_view v;
     bool goes[TWIN_ENTRIES] = {false};
     uint32_t want = count_over(t, s, group, at), spare = 0;
-    if (s->eviction.target > 0)
+    if (s->eviction.target > 0 && at.n_tokens % t->config.page_tokens == 0) /* once per page */
         spare = count_spare(t, s, group, at);
     want = spare > want ? spare : want;
     twin_look(t, s, group, at, &v);

@@ -70,6 +70,8 @@ static void *take_memory(void *ctx, size_t bytes)
     if (m->armed && next_random(&m->random) % 4 == 0)
         return NULL;
     void *memory = malloc(bytes);
+    if (memory) /* what nobody has written yet is not 0 */
+        memset(memory, 0xA5, bytes);
     if (memory)
         m->n_held += bytes;
     return memory;

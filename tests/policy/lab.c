@@ -23,7 +23,7 @@ void lab_open(lab *l, const lab_setup *setup)
     config.n_pages = setup->n_pages ? setup->n_pages : 1u << 14;
     config.content = setup->has_text ? KVK_CONTENT_TOKENS : KVK_CONTENT_NONE;
     config.groups = groups;
-    ck_assert_int_eq(kvk_cache_open(&config, &l->cache), 0);
+    LAB_HOLDS(kvk_cache_open(&config, &l->cache) == 0);
 }
 
 static void complain(void *ctx, const char *invariant, const char *text)
@@ -34,7 +34,7 @@ static void complain(void *ctx, const char *invariant, const char *text)
 
 void lab_audit(const lab *l)
 {
-    ck_assert_int_eq(kvk_audit(l->cache, complain, NULL), 0);
+    LAB_HOLDS(kvk_audit(l->cache, complain, NULL) == 0);
 }
 
 void lab_close(lab *l)
@@ -52,14 +52,16 @@ subject lab_driven(lab *l, twin_setup setup, masses m)
     char why[200] = "";
     kvk_eviction e;
     kvk_eviction_init(&e);
-    ck_assert_msg(kvk_policy_parse(setup.policy, NULL, &e.choice, why, sizeof why) == 0, "%s: %s", setup.policy, why);
+    LAB_CHECK(kvk_policy_parse(setup.policy, NULL, &e.choice, why, sizeof why) == 0, "%s: %s", setup.policy, why);
     e.budget = setup.budget;
     e.slack = setup.slack;
     e.n_prompt = setup.n_prompt;
     e.slope = (float)setup.slope;
     e.budgets = setup.budgets;
-    ck_assert_int_eq(kvk_seq_open(l->cache, NULL, &s.seq), 0);
-    ck_assert_msg(kvk_seq_set_eviction(l->cache, s.seq, &e) == 0, "%s is refused", setup.policy);
+    e.floor = setup.floor;
+    e.target = (float)setup.target;
+    LAB_HOLDS(kvk_seq_open(l->cache, NULL, &s.seq) == 0);
+    LAB_CHECK(kvk_seq_set_eviction(l->cache, s.seq, &e) == 0, "%s is refused", setup.policy);
     s.masses.page_tokens = l->page_tokens;
     return s;
 }
@@ -79,13 +81,13 @@ subject lab_fork(lab *l, const subject *parent, masses m)
 {
     subject s = {.masses = m, .twin = parent->twin ? twin_copy(parent->twin) : NULL};
     s.masses.page_tokens = l->page_tokens;
-    ck_assert_int_ge(kvk_seq_fork(l->cache, parent->seq, &s.seq), 0);
+    LAB_HOLDS(kvk_seq_fork(l->cache, parent->seq, &s.seq) >= 0);
     return s;
 }
 
 void lab_end_subject(lab *l, subject *s)
 {
-    ck_assert_int_ge(kvk_seq_close(l->cache, s->seq), 0);
+    LAB_HOLDS(kvk_seq_close(l->cache, s->seq) >= 0);
     if (s->twin)
         twin_close(s->twin);
     s->twin = NULL;
@@ -94,9 +96,9 @@ void lab_end_subject(lab *l, subject *s)
 uint32_t lab_table(const lab *l, const subject *s, uint32_t group, uint32_t *numbers)
 {
     int n = kvk_seq_positions(l->cache, s->seq, group, numbers, TWIN_PAGES);
-    ck_assert_int_ge(n, 0);
+    LAB_HOLDS(n >= 0);
     for (int i = 0; i < n; i++) {
-        ck_assert_uint_eq(numbers[i] % l->page_tokens, 0);
+        LAB_HOLDS(numbers[i] % l->page_tokens == 0);
         numbers[i] /= l->page_tokens;
     }
     return (uint32_t)n;
@@ -105,14 +107,14 @@ uint32_t lab_table(const lab *l, const subject *s, uint32_t group, uint32_t *num
 kvk_eviction_info lab_info(const lab *l, const subject *s)
 {
     kvk_eviction_info info = {.size = sizeof info};
-    ck_assert_int_eq(kvk_eviction_info_get(l->cache, s->seq, &info), 0);
+    LAB_HOLDS(kvk_eviction_info_get(l->cache, s->seq, &info) == 0);
     return info;
 }
 
 uint32_t lab_scores(const lab *l, const subject *s, uint32_t group, kvk_page_score *scores)
 {
     int n = kvk_seq_scores(l->cache, s->seq, group, scores, TWIN_PAGES);
-    ck_assert_int_ge(n, 0);
+    LAB_HOLDS(n >= 0);
     return (uint32_t)n;
 }
 
@@ -142,10 +144,9 @@ static void compare_tiers(const twin *t, ranking *r, const kvk_page_score *got)
         if (r->tier[i] < got[i].tier)
             most = fmax(most, r->importance[i]);
     }
-    ck_assert_msg(more == 0, "%s: %d pages more are reserved", t->setup.policy, more);
-    ck_assert_msg(isinf(least) ||
-                      (twin_knob(t, "importance", 0) < 2 && t->setup.near_heads && is_near(least, most, 1e-4)),
-                  "%s: reserves importance %.9g instead of %.9g", t->setup.policy, most, least);
+    LAB_CHECK(more == 0, "%s: %d pages more are reserved", t->setup.policy, more);
+    LAB_CHECK(isinf(least) || (twin_knob(t, "importance", 0) < 2 && t->setup.near_heads && is_near(least, most, 1e-4)),
+              "%s: reserves importance %.9g instead of %.9g", t->setup.policy, most, least);
     for (uint32_t i = 0; i < r->n; i++)
         r->tier[i] = got[i].tier;
 }
@@ -154,17 +155,17 @@ static void compare_scores(const lab *l, const subject *s, uint32_t group, ranki
 {
     static kvk_page_score got[TWIN_PAGES];
     const twin *t = s->twin;
-    ck_assert_uint_eq(lab_scores(l, s, group, got), r->n);
+    LAB_HOLDS(lab_scores(l, s, group, got) == r->n);
     for (uint32_t i = 0; i < r->n; i++) {
-        ck_assert_uint_eq(got[i].position, r->number[i] * l->page_tokens);
-        ck_assert_msg(got[i].eligible == r->eligible[i], "%s, %u tokens: page %u may go: %d, not %d", t->setup.policy,
-                      t->n_tokens, r->number[i], got[i].eligible, r->eligible[i]);
+        LAB_HOLDS(got[i].position == r->number[i] * l->page_tokens);
+        LAB_CHECK(got[i].eligible == r->eligible[i], "%s, %u tokens: page %u may go: %d, not %d", t->setup.policy,
+                  t->n_tokens, r->number[i], got[i].eligible, r->eligible[i]);
         if (twin_is(t, "random")) /* any order will do */
             r->score[i] = (double)got[i].score;
         else if (!twin_is(t, "window") && !twin_is(t, "streaming") && !twin_is(t, "full"))
-            ck_assert_msg(is_near((double)got[i].score, r->score[i], tolerance(t)),
-                          "%s, %u tokens: page %u scores %.9g, not %.9g", t->setup.policy, t->n_tokens, r->number[i],
-                          (double)got[i].score, r->score[i]);
+            LAB_CHECK(is_near((double)got[i].score, r->score[i], tolerance(t)),
+                      "%s, %u tokens: page %u scores %.9g, not %.9g", t->setup.policy, t->n_tokens, r->number[i],
+                      (double)got[i].score, r->score[i]);
     }
     if (twin_is(t, "keep"))
         compare_tiers(t, r, got);
@@ -195,14 +196,14 @@ static void compare_victims(lab *l, const subject *s, ranking *r, const uint8_t 
         if (lost[i] > r->gone[i])
             dropped = fmax(dropped, r->score[i]);
     }
-    ck_assert_msg(more == 0 && tiers == 0, "%s, %u tokens: %d pages more were evicted", s->twin->setup.policy,
-                  s->twin->n_tokens, more);
+    LAB_CHECK(more == 0 && tiers == 0, "%s, %u tokens: %d pages more were evicted", s->twin->setup.policy,
+              s->twin->n_tokens, more);
     if (isinf(kept))
         return;
     l->near_ties++;
-    ck_assert_msg(kept < dropped && is_near(kept, dropped, tolerance(s->twin)),
-                  "%s, %u tokens: evicts score %.9g instead of %.9g", s->twin->setup.policy, s->twin->n_tokens, dropped,
-                  kept);
+    LAB_CHECK(kept < dropped && is_near(kept, dropped, tolerance(s->twin)),
+              "%s, %u tokens: evicts score %.9g instead of %.9g", s->twin->setup.policy, s->twin->n_tokens, dropped,
+              kept);
     memcpy(r->gone, lost, r->n);
 }
 
@@ -213,14 +214,14 @@ static void compare_tables(const lab *l, const subject *s)
         uint32_t numbers[TWIN_PAGES], n = lab_table(l, s, g, numbers), at = 0, p = 0;
         for (; p * l->page_tokens < t->n_tokens; p++) {
             int held = at < n && numbers[at] == p;
-            ck_assert_msg(held == t->held[g][p], "%s, %u tokens, group %u: page %u is held: %d", t->setup.policy,
-                          t->n_tokens, g, p, held);
+            LAB_CHECK(held == t->held[g][p], "%s, %u tokens, group %u: page %u is held: %d", t->setup.policy,
+                      t->n_tokens, g, p, held);
             at += (uint32_t)held;
         }
         for (; at < n; at++, p++) /* reserved ahead */
-            ck_assert_uint_eq(numbers[at], p);
+            LAB_HOLDS(numbers[at] == p);
     }
-    ck_assert_uint_eq(lab_info(l, s).pages_evicted, t->evicted);
+    LAB_HOLDS(lab_info(l, s).pages_evicted == t->evicted);
 }
 
 void lab_same(const lab *l, const subject *s, const lab *other, const subject *o)
@@ -228,12 +229,12 @@ void lab_same(const lab *l, const subject *s, const lab *other, const subject *o
     static kvk_page_score a[TWIN_PAGES], b[TWIN_PAGES];
     for (uint32_t g = 0; g < l->n_groups; g++) {
         uint32_t n = lab_scores(l, s, g, a);
-        ck_assert_uint_eq(lab_scores(other, o, g, b), n);
+        LAB_HOLDS(lab_scores(other, o, g, b) == n);
         for (uint32_t i = 0; i < n; i++) {
-            ck_assert_uint_eq(a[i].position, b[i].position);
+            LAB_HOLDS(a[i].position == b[i].position);
             ck_assert_mem_eq(&a[i].score, &b[i].score, sizeof a[i].score);
-            ck_assert_uint_eq(a[i].tier, b[i].tier);
-            ck_assert_uint_eq(a[i].eligible, b[i].eligible);
+            LAB_HOLDS(a[i].tier == b[i].tier);
+            LAB_HOLDS(a[i].eligible == b[i].eligible);
         }
     }
 }
@@ -254,7 +255,7 @@ static void reserve_compared(lab *l, subject *s, uint32_t n_tokens)
         twin_rank(s->twin, g, now, &r[g]);
         compare_scores(l, s, g, &r[g]);
     }
-    ck_assert_int_ge(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM), 0);
+    LAB_HOLDS(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM) >= 0);
     for (uint32_t g = 0; g < l->n_groups; g++) {
         twin_choose(s->twin, g, now, &r[g]);
         find_lost(l, s, g, &r[g], lost);
@@ -269,6 +270,6 @@ void lab_reserve(lab *l, subject *s, uint32_t n_tokens)
     if (s->twin && twin_is_due(s->twin))
         reserve_compared(l, s, n_tokens);
     else
-        ck_assert_int_ge(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM), 0);
+        LAB_HOLDS(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM) >= 0);
     lab_compare(l, s);
 }

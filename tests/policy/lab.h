@@ -7,6 +7,14 @@
 #include "kvkeep/eviction.h"
 #include "twin.h"
 
+/* As ck_assert_msg, which writes a file each time: too slow for what is checked millions of times. */
+#define LAB_CHECK(holds, ...)                                                                                          \
+    do {                                                                                                               \
+        if (!(holds))                                                                                                  \
+            ck_abort_msg(__VA_ARGS__);                                                                                 \
+    } while (0)
+#define LAB_HOLDS(holds) LAB_CHECK(holds, "%s", #holds)
+
 enum { LAB_ENTRIES = 8, LAB_LISTED = 1u << 15 };
 
 typedef struct lab_setup {

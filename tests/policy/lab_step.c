@@ -66,11 +66,11 @@ static void fill_group(const lab *l, const lab_entry *entries, uint32_t group, l
         for (uint32_t r = 0; r < b->rows[i]; r++) {
             row.first = row.start + r * queries;
             row.end = row.first + queries;
-            ck_assert_uint_le(at + row.n, LAB_LISTED);
+            LAB_HOLDS(at + row.n <= LAB_LISTED);
             fill_row(&row, &b->mean[group][at], &b->peak[group][at]);
             at += row.n;
             near_at += fill_near(&row, &b->near[group][near_at]);
-            ck_assert_uint_le(near_at, LAB_LISTED);
+            LAB_HOLDS(near_at <= LAB_LISTED);
         }
     }
 }
@@ -88,13 +88,13 @@ static void plan_batch(lab *l, const lab_entry *entries, lab_batch *b)
     plan.positions = b->positions;
     for (uint32_t i = 0; i < b->n; i++) {
         kvk_seq_info info = {.size = sizeof info};
-        ck_assert_int_eq(kvk_seq_info_get(l->cache, entries[i].who->seq, &info), 0);
+        LAB_HOLDS(kvk_seq_info_get(l->cache, entries[i].who->seq, &info) == 0);
         planned[i] = (kvk_batch_entry){entries[i].who->seq, entries[i].n_query, 0};
         b->start[i] = info.n_tokens;
         b->accepted[i] = entries[i].accepted;
         b->rows[i] = entries[i].per_query && entries[i].n_query > 0 ? entries[i].n_query : 1;
     }
-    ck_assert_int_eq(kvk_batch_plan(l->cache, planned, b->n, &plan, &b->id), 0);
+    LAB_HOLDS(kvk_batch_plan(l->cache, planned, b->n, &plan, &b->id) == 0);
 }
 
 void lab_plan(lab *l, const lab_entry *entries, uint32_t n, lab_batch *out)
@@ -122,10 +122,10 @@ static void commit(lab *l, subject *s, uint32_t start, uint32_t n)
 {
     uint32_t tokens[TWIN_PAGES];
     const kvk_text text = {.n_tokens = n, .tokens = tokens};
-    ck_assert_uint_le(n, TWIN_PAGES);
+    LAB_HOLDS(n <= TWIN_PAGES);
     for (uint32_t i = 0; i < n; i++)
         tokens[i] = lab_token(start + i);
-    ck_assert_int_ge(kvk_commit(l->cache, s->seq, &text), 0);
+    LAB_HOLDS(kvk_commit(l->cache, s->seq, &text) >= 0);
 }
 
 /* The same for the twin, by its own decisions. */
@@ -149,7 +149,7 @@ void lab_step(lab *l, const lab_entry *entries, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         lab_reserve(l, entries[i].who, entries[i].n_query);
     lab_plan(l, entries, n, &b);
-    ck_assert_int_ge(kvk_batch_end(l->cache, b.id, &b.result), 0);
+    LAB_HOLDS(kvk_batch_end(l->cache, b.id, &b.result) >= 0);
     for (uint32_t i = 0; i < n; i++) {
         if (entries[i].who->twin)
             end_twin(&entries[i], b.start[i]);

@@ -12,15 +12,20 @@ typedef struct race {
     char text[CASE_TEXT];
 } race;
 
+static void start_with(race *r, twin_setup setup, lab_setup caches, mass_kind kind)
+{
+    setup.max_tokens = 52 * caches.page_tokens + 60;
+    lab_open(&r->plain, &caches);
+    lab_open(&r->drafting, &caches);
+    r->a = lab_subject(&r->plain, setup, (masses){kind, 5, 0});
+    r->b = lab_driven(&r->drafting, setup, (masses){kind, 5, 0});
+}
+
 static void start(race *r, const policy_case *c, uint32_t page_tokens, mass_kind kind)
 {
     twin_setup setup = case_setup(c, page_tokens, r->text);
-    setup.max_tokens = 52 * page_tokens + 60;
     setup.slack = page_tokens == 4 ? 2 : 0;
-    lab_open(&r->plain, &(lab_setup){.page_tokens = page_tokens, .n_groups = 2, .near = c->near});
-    lab_open(&r->drafting, &(lab_setup){.page_tokens = page_tokens, .n_groups = 2, .near = c->near});
-    r->a = lab_subject(&r->plain, setup, (masses){kind, 5, 0});
-    r->b = lab_driven(&r->drafting, setup, (masses){kind, 5, 0});
+    start_with(r, setup, (lab_setup){.page_tokens = page_tokens, .n_groups = 2, .near = c->near}, kind);
 }
 
 static void finish(race *r)
@@ -75,6 +80,18 @@ START_TEST(what_is_rejected_never_was)
 }
 END_TEST
 
+/* A budget by share of the mass is looked at once per page. */
+START_TEST(targets_are_met_alike)
+{
+    const twin_setup setup = {.policy = "h2o:recent=16", .budget = 400, .target = 0.9, .floor = 40};
+    race r;
+    start_with(&r, setup, (lab_setup){.page_tokens = 4, .n_groups = 2}, MASS_RANDOM);
+    for (uint32_t step = 0; r.a.twin->n_tokens < 200; step++)
+        draft(&r, 1 + step % 7, step % 5 ? 1 + step % 7 : 0);
+    finish(&r);
+}
+END_TEST
+
 /* Three rejections in a row leave tables, scores and counters as they were. */
 START_TEST(reject_all_changes_nothing)
 {
@@ -118,6 +135,7 @@ int main(void)
     TCase *tests = tcase_create("drafts");
     tcase_add_loop_test(tests, accept_all_is_plain_decoding, 0, (int)n_policy_cases);
     tcase_add_loop_test(tests, what_is_rejected_never_was, 0, (int)n_policy_cases);
+    tcase_add_test(tests, targets_are_met_alike);
     tcase_add_loop_test(tests, reject_all_changes_nothing, 0, (int)n_policy_cases);
     tcase_add_loop_test(tests, the_twin_drafts_too, 0, 7);
     return run_tests("drafts", tests);

@@ -85,9 +85,9 @@ static void check_held(const lab *l, const subject *s, const tokens *t, uint32_t
     for (uint32_t i = 0; i < n; i++)
         held[numbers[i]] = 1;
     for (uint32_t i = 0; i < t->recent.n; i++)
-        ck_assert_msg(held[t->recent.at[i]], "step %u: recent token %u is gone", step, t->recent.at[i]);
+        LAB_CHECK(held[t->recent.at[i]], "step %u: recent token %u is gone", step, t->recent.at[i]);
     for (uint32_t i = 0; i < t->heavy.n; i++)
-        ck_assert_msg(held[t->heavy.at[i]], "step %u: heavy token %u is gone", step, t->heavy.at[i]);
+        LAB_CHECK(held[t->heavy.at[i]], "step %u: heavy token %u is gone", step, t->heavy.at[i]);
 }
 
 typedef void (*step_fn)(tokens *t, uint32_t step, uint32_t budget, uint32_t recent);

@@ -48,8 +48,7 @@ static void check_kept(const lab *l, const subject *s, uint32_t pinned)
         for (uint32_t q = 0; q < n_tokens; q++) {
             int at_the_end = q / pt == n_tokens / pt || (n_tokens / pt * pt > q && n_tokens / pt * pt - q <= recent);
             if (q < sinks || q < pinned || (at_the_end && (n_tokens % pt || q / pt < n_tokens / pt)))
-                ck_assert_msg(holds(numbers, n, q / pt), "%s: token %u of %u is gone", s->twin->setup.policy, q,
-                              n_tokens);
+                LAB_CHECK(holds(numbers, n, q / pt), "%s: token %u of %u is gone", s->twin->setup.policy, q, n_tokens);
         }
     }
 }
@@ -149,7 +148,7 @@ static void check_hostile_table(const lab *l, const subject *s, uint32_t n_token
     uint32_t numbers[TWIN_PAGES], n = lab_table(l, s, 0, numbers), full = n_tokens / 4;
     ck_assert(holds(numbers, n, 0) && holds(numbers, n, 1) && holds(numbers, n, 3) && holds(numbers, n, 4));
     for (uint32_t p = full > 3 ? full - 3 : 0; p < (n_tokens + 3) / 4; p++)
-        ck_assert_msg(holds(numbers, n, p), "recent page %u of %u tokens is gone", p, n_tokens);
+        LAB_CHECK(holds(numbers, n, p), "recent page %u of %u tokens is gone", p, n_tokens);
     ck_assert_uint_le(n, 15);
     if (n_tokens >= 60 && how != NAMES_TOO_MANY && how != NAMES_TWICE)
         ck_assert_uint_eq(n, n_tokens % 4 ? 15 : n); /* and no fewer than the budget asks for */

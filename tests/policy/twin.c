@@ -1,7 +1,7 @@
 #include "twin.h"
 
 #include <assert.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +57,11 @@ void twin_close(twin *t)
 
 double twin_knob(const twin *t, const char *name, double standard)
 {
-    char key[40];
-    snprintf(key, sizeof key, ":%s=", name);
-    const char *at = strstr(t->setup.policy, key);
-    return at ? strtod(at + strlen(key), NULL) : standard;
+    size_t n = strlen(name);
+    for (const char *at = strchr(t->setup.policy, ':'); at; at = strchr(at + 1, ':'))
+        if (strncmp(at + 1, name, n) == 0 && at[n + 1] == '=')
+            return strtod(at + n + 2, NULL);
+    return standard;
 }
 
 int twin_is(const twin *t, const char *policy)
@@ -194,17 +195,38 @@ static int goes_before(const ranking *r, uint32_t a, uint32_t b)
     return r->score[a] < r->score[b] || (r->score[a] <= r->score[b] && a < b);
 }
 
+/* The page to go next; r->n if none may. */
+static uint32_t lowest(const ranking *r)
+{
+    uint32_t best = r->n;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->eligible[i] && !r->gone[i] && (best == r->n || goes_before(r, i, best)))
+            best = i;
+    return best;
+}
+
 static void evict_lowest(ranking *r, uint32_t want)
 {
-    for (; want > 0; want--) {
-        uint32_t lowest = r->n;
-        for (uint32_t i = 0; i < r->n; i++)
-            if (r->eligible[i] && !r->gone[i] && (lowest == r->n || goes_before(r, i, lowest)))
-                lowest = i;
-        if (lowest == r->n)
-            return;
-        r->gone[lowest] = 1;
+    for (uint32_t i; want > 0 && (i = lowest(r)) < r->n; want--)
+        r->gone[i] = 1;
+}
+
+/* How many pages may go, the lowest first, so that the rest keeps the target's share of the score. */
+static uint32_t spare(const twin *t, uint32_t group, const ranking *r, uint32_t held)
+{
+    ranking left = *r;
+    uint32_t n = 0, floor = pages_of(t, t->setup.floor);
+    double lost = t->lost[group], total = lost;
+    for (uint32_t i = 0; i < r->n; i++)
+        total += r->score[i];
+    for (; held > floor + n; n++) {
+        uint32_t i = lowest(&left);
+        if (i == r->n || lost + r->score[i] > (1 - t->setup.target) * total)
+            break;
+        lost += r->score[i];
+        left.gone[i] = 1;
     }
+    return n;
 }
 
 static uint32_t pool_size(const twin *t, uint32_t group, const ranking *r, int pool)
@@ -283,6 +305,8 @@ void twin_choose(twin *t, uint32_t group, uint32_t n_tokens, ranking *r)
     uint32_t want = limit && held > limit ? held - limit + t->setup.slack : 0;
     if (twin_is(t, "full"))
         return;
+    if (t->setup.target > 0 && border && spare(t, group, r, held) > want)
+        want = spare(t, group, r, held);
     if (twin_is(t, "scissorhands") && want > 0 && held - (limit - limit / 2) > want)
         want = held - (limit - limit / 2);
     if (pools && (want > 0 || (border && n_tokens > 0 && t->asked != n_tokens))) {
@@ -297,6 +321,7 @@ void twin_apply(twin *t, uint32_t group, const ranking *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
         t->evicted += r->gone[i];
+        t->lost[group] += r->gone[i] ? r->score[i] : 0;
         if (r->gone[i])
             t->held[group][r->number[i]] = 0;
     }
@@ -335,11 +360,13 @@ void twin_observe(twin *t, const masses *m, uint32_t first, uint32_t n)
     o->first = first;
     o->n = n;
     o->n_tokens = first + n;
-    for (uint32_t g = 0; g < t->setup.n_groups; g++)
+    for (uint32_t g = 0; g < t->setup.n_groups; g++) {
+        t->lost[g] *= pow(0.5, n / 128.0);
         for (uint32_t p = 0; p < pages_of(t, o->n_tokens); p++) {
             if (!t->held[g][p])
                 continue;
             observe_page(t, m, o, g, p);
             o->tokens_held[g] += twin_tokens_in(t, p, o->n_tokens);
         }
+    }
 }

@@ -14,6 +14,8 @@ typedef struct twin_setup {
     uint32_t max_tokens;              /* that a test will reach */
     uint32_t budget, slack, n_prompt;
     double slope;
+    uint32_t floor;
+    double target;           /* share of the mass that is kept; 0: not asked for */
     const uint32_t *budgets; /* [n_groups] or NULL */
 } twin_setup;
 
@@ -34,6 +36,7 @@ typedef struct twin {
     uint32_t n_tokens; /* accepted ones */
     uint32_t asked;    /* n_tokens at the last page border at which `choose` was asked */
     uint64_t evicted;
+    double lost[TWIN_GROUPS]; /* score of what was evicted, fading; only with a target */
     uint8_t held[TWIN_GROUPS][TWIN_PAGES];
     uint8_t pool[TWIN_GROUPS][TWIN_PAGES]; /* H2O with two pools */
     uint8_t pinned[TWIN_PAGES];

@@ -91,9 +91,9 @@ static double largest_peak(const twin *t, uint32_t group, uint32_t page)
 }
 
 /* Early peaks are high because few pages share the mass. */
-static double damped(const twin *t, uint32_t page, double peak)
+static double damped(double damping, uint32_t page, double peak)
 {
-    double damping = twin_knob(t, "damping", 4), pages = page + 1;
+    double pages = page + 1;
     return peak * pages / (pages + damping);
 }
 
@@ -105,11 +105,12 @@ typedef struct near_table {
 
 static void collect_near(const twin *t, uint32_t group, near_table *near)
 {
+    double damping = twin_knob(t, "damping", 4);
     *near = (near_table){0};
     for (uint32_t i = 0; i < t->n_seen; i++)
         for (uint32_t p = 0; p < t->n_pages; p++)
             for (uint32_t h = 0; h < t->setup.near_layers * t->setup.near_heads; h++) {
-                double peak = damped(t, p, t->seen[i].near[group * t->n_pages + p][h]);
+                double peak = damped(damping, p, t->seen[i].near[group * t->n_pages + p][h]);
                 near->of[h][p] = fmax(near->of[h][p], peak);
                 near->known[p] |= peak > 0;
             }

@@ -24,6 +24,7 @@ START_TEST(near_peaks_of_groups_are_checked)
         {"\"near\": [[1, 1], [1, 1]]}", "t:1: field near: 2 items for 1 groups"},
         {"\"near\": [[1, 1]], \"groups\": 2}", "t:1: field near: 1 items for 2 groups"},
         {"\"near\": [[1, 1]], \"windows\": [0, 0], \"groups\": 2}", "t:1: field near: 1 items for 2 groups"},
+        {"\"near\": [[0, 1]]}", "t:1: cannot open the cache: argument out of range"},
         {"\"near\": [[1]]}", "t:1: field near[0]: expected [layers, heads], got [1]"},
         {"\"near\": [[1, 65536]]}", "t:1: field near[0]: expected [layers, heads], got [1,65536]"},
         {"\"near\": [[0, 0], [-1, 1]], \"groups\": 2}", "t:1: field near[1]: expected [layers, heads], got [-1,1]"},

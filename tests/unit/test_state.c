@@ -5,58 +5,9 @@
 
 #include "kvkeep/kvkeep.h"
 #include "run_tests.h"
+#include "saved.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-enum { PAGE = 4, PAGES = 24, SEQS = 6, HOST = 12, MOST = 1 << 20 };
-
-/* ---- bytes */
-
-typedef struct bytes {
-    unsigned char *data;
-    size_t n, at, fails_at; /* fails_at: 0 never */
-} bytes;
-
-static int put(void *ctx, const char *from, size_t n)
-{
-    bytes *b = ctx;
-    if (b->fails_at && b->n + n > b->fails_at)
-        return -1;
-    memcpy(b->data + b->n, from, n);
-    b->n += n;
-    return 0;
-}
-
-static int64_t get(void *ctx, char *to, size_t n)
-{
-    bytes *b = ctx;
-    size_t step = b->n - b->at < n ? b->n - b->at : n;
-    if (step > 37) /* a reader may give less than it is asked for */
-        step = 37;
-    memcpy(to, b->data + b->at, step);
-    b->at += step;
-    return (int64_t)step;
-}
-
-static int64_t refuse_to_give(void *ctx, char *to, size_t n)
-{
-    (void)ctx, (void)to, (void)n;
-    return -5;
-}
-
-static bytes saved(kvk_cache *c)
-{
-    bytes b = {.data = malloc(MOST)};
-    ck_assert_int_eq(kvk_save(c, put, &b), 0);
-    return b;
-}
-
-static int load(kvk_cache *c, const bytes *b)
-{
-    bytes r = {.data = b->data, .n = b->n};
-    return kvk_load(c, get, &r);
-}
+enum { PAGE = 4, PAGES = 24, SEQS = 6, HOST = 12 };
 
 /* ---- a cache that has lived */
 
@@ -143,24 +94,18 @@ static life lived(int kind, uint32_t calls, uint64_t seed)
     return l;
 }
 
-static void same_bytes(const bytes *a, const bytes *b)
-{
-    ck_assert_uint_eq(a->n, b->n);
-    ck_assert_int_eq(memcmp(a->data, b->data, a->n), 0);
-}
-
 /* ---- */
 
 START_TEST(a_loaded_cache_lives_on_as_the_saved_one)
 {
     for (uint32_t calls = 0; calls < 200; calls += 7) {
         life a = lived(_i, calls, calls + 1), b = a;
-        bytes state = saved(a.cache);
+        bytes state = saved_state(a.cache);
         b.cache = new_cache(_i);
-        ck_assert_int_eq(load(b.cache, &state), 0);
-        bytes again = saved(b.cache);
+        ck_assert_int_eq(saved_load(b.cache, &state), 0);
+        bytes again = saved_state(b.cache);
         if (_i % 3 != KVK_RECLAIM_LFU) /* which numbers its releases anew */
-            same_bytes(&state, &again);
+            saved_same(&state, &again);
         for (int i = 0; i < 300; i++) {
             ck_assert_int_eq(live_on(&a), live_on(&b));
             ck_assert_int_eq(kvk_audit(b.cache, NULL, NULL), 0);
@@ -177,17 +122,17 @@ END_TEST
 START_TEST(damaged_bytes_are_refused_and_change_nothing)
 {
     life a = lived(_i, 60, 3), b = lived(_i, 45, 8);
-    bytes state = saved(a.cache), before = saved(b.cache);
+    bytes state = saved_state(a.cache), before = saved_state(b.cache);
     for (size_t i = 0; i < state.n; i++) {
         bytes cut = {.data = state.data, .n = i};
-        ck_assert_int_eq(load(b.cache, &cut), KVK_EFORMAT);
+        ck_assert_int_eq(saved_load(b.cache, &cut), KVK_EFORMAT);
         state.data[i] ^= 0x10;
-        ck_assert_int_eq(load(b.cache, &state), KVK_EFORMAT);
+        ck_assert_int_eq(saved_load(b.cache, &state), KVK_EFORMAT);
         state.data[i] ^= 0x10;
     }
-    bytes after = saved(b.cache);
-    same_bytes(&before, &after);
-    ck_assert_int_eq(load(b.cache, &state), 0);
+    bytes after = saved_state(b.cache);
+    saved_same(&before, &after);
+    ck_assert_int_eq(saved_load(b.cache, &state), 0);
     free(state.data);
     free(before.data);
     free(after.data);
@@ -201,16 +146,15 @@ START_TEST(forged_states_are_consistent_or_refused)
 {
     life a = lived(_i, 60, 5);
     kvk_cache *b = new_cache(_i);
-    bytes state = saved(a.cache);
+    bytes state = saved_state(a.cache);
     unsigned char *forged = malloc(state.n);
     static const unsigned char masks[] = {0x01, 0x80, 0xFF};
     for (size_t i = 0; i < 3 * (state.n - 8); i++) {
         memcpy(forged, state.data, state.n);
         forged[i / 3] ^= masks[i % 3];
-        uint64_t sum = XXH3_64bits(forged, state.n - 8);
-        memcpy(forged + state.n - 8, &sum, 8);
         bytes f = {.data = forged, .n = state.n};
-        int rc = load(b, &f);
+        saved_seal(&f);
+        int rc = saved_load(b, &f);
         ck_assert_msg(rc == 0 || rc == KVK_EFORMAT || rc == KVK_ENOMEM, "byte %zu gives %d", i / 3, rc);
         ck_assert_int_eq(kvk_audit(b, NULL, NULL), 0);
     }
@@ -224,10 +168,10 @@ END_TEST
 START_TEST(a_state_of_another_shape_is_refused)
 {
     life a = lived(0, 30, 1);
-    bytes state = saved(a.cache);
+    bytes state = saved_state(a.cache);
     for (int kind = 1; kind < 6; kind += 2) {
         kvk_cache *b = new_cache(kind);
-        ck_assert_int_eq(load(b, &state), KVK_EFORMAT);
+        ck_assert_int_eq(saved_load(b, &state), KVK_EFORMAT);
         kvk_cache_close(b);
     }
     free(state.data);
@@ -238,19 +182,19 @@ END_TEST
 START_TEST(only_a_quiet_cache_is_saved_or_loaded)
 {
     life a = lived(0, 30, 1);
-    bytes state = saved(a.cache), none = {.data = malloc(MOST), .fails_at = 100};
-    ck_assert_int_eq(kvk_save(a.cache, put, &none), KVK_EIO);
-    ck_assert_int_eq(kvk_load(a.cache, refuse_to_give, NULL), KVK_EIO);
+    bytes state = saved_state(a.cache), none = {.data = malloc(SAVED_MOST), .fails_at = 100};
+    ck_assert_int_eq(kvk_save(a.cache, saved_put, &none), KVK_EIO);
+    ck_assert_int_eq(kvk_load(a.cache, saved_refuse, NULL), KVK_EIO);
     ck_assert_int_eq(kvk_save(a.cache, NULL, NULL), KVK_EINVAL);
-    ck_assert_int_eq(kvk_load(NULL, get, &state), KVK_EINVAL);
+    ck_assert_int_eq(kvk_load(NULL, saved_get, &state), KVK_EINVAL);
     kvk_plan plan;
     kvk_batch batch;
     kvk_plan_init(&plan);
     ck_assert_int_eq(kvk_batch_plan(a.cache, NULL, 0, &plan, &batch), 0);
-    ck_assert_int_eq(kvk_save(a.cache, put, &state), KVK_EBUSY);
-    ck_assert_int_eq(load(a.cache, &state), KVK_EBUSY);
+    ck_assert_int_eq(kvk_save(a.cache, saved_put, &state), KVK_EBUSY);
+    ck_assert_int_eq(saved_load(a.cache, &state), KVK_EBUSY);
     ck_assert_int_eq(kvk_batch_end(a.cache, batch, NULL), 0);
-    ck_assert_int_eq(load(a.cache, &state), 0);
+    ck_assert_int_eq(saved_load(a.cache, &state), 0);
     free(state.data);
     free(none.data);
     kvk_cache_close(a.cache);
