@@ -98,8 +98,9 @@ void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t numb
 
 void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end)
 {
-    if (!table_holds(&s->tables[group], number))
-        return;
+    if (c->config.content == KVK_CONTENT_NONE || ((uint64_t)number + 1) * page_tokens(c) > s->n_committed ||
+        !table_holds(&s->tables[group], number))
+        return; /* nobody can find it */
     uint32_t page = *table_at(&s->tables[group], number);
     if (c->store.pool.pages[page].content == CONTENT_NONE || c->near_sealed[page])
         return;
