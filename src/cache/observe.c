@@ -198,14 +198,14 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     return 0;
 }
 
-/* The groups of an entry lie far apart: the next one's values are fetched while this one's are read. */
-static void fetch_next(const mass_reader *r, uint32_t group)
+/* The groups of an entry lie far apart: one's values are fetched while those of the one before are read. */
+static void fetch_masses(const mass_reader *r, uint32_t group)
 {
-    if (group + 1 == r->c->config.n_groups)
+    if (group == r->c->config.n_groups)
         return;
-    const float *next = row_at(r, r->m->mean, group + 1, 0);
-    for (uint32_t k = 0; k < listing_of(r, group + 1)->n; k += 16)
-        __builtin_prefetch(next + k);
+    const float *mean = row_at(r, r->m->mean, group, 0);
+    for (uint32_t k = 0; k < listing_of(r, group)->n; k += 16)
+        __builtin_prefetch(mean + k);
 }
 
 static int check_entry(const mass_reader *r)
@@ -216,7 +216,7 @@ static int check_entry(const mass_reader *r)
             return KVK_EINVAL;
     int rc = s && is_cut(r) ? KVK_EINVAL : check_shape(r);
     for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++) {
-        fetch_next(r, g);
+        fetch_masses(r, g + 1);
         rc = check_group(r, s->eviction, g);
     }
     return rc;
@@ -341,12 +341,17 @@ static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
     return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
 }
 
-/* The scores of the next group, as fetch_next. */
-static void fetch_scores(const kvk_cache *c, const sequence *s, uint32_t group)
+/* The scores of a group, and the near peaks of its two newest pages, as fetch_masses. */
+static void fetch_scores(const mass_reader *r, const sequence *s, uint32_t group)
 {
-    const float *lane = eviction_lane(c, s->eviction, group, 0);
-    for (uint32_t k = 0; s->eviction->lane_cap && k < s->tables[group].n; k += 16)
+    if (group == r->c->config.n_groups)
+        return;
+    const float *lane = eviction_lane(r->c, s->eviction, group, 0), *near = s->eviction->groups[group].near;
+    for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
         __builtin_prefetch(lane + k, 1);
+    uint32_t channels = near_channels(r->c, group);
+    for (uint32_t k = 0; tells_near(r, s, group) && k < 2 * channels + 15; k += 16)
+        __builtin_prefetch(near + near_from(r) * channels + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
@@ -354,9 +359,8 @@ static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_
     if (row > 0)
         trim_before(r, s, end - 1);
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
-        fetch_next(r, g);
-        if (g + 1 < r->c->config.n_groups)
-            fetch_scores(r->c, s, g + 1);
+        fetch_masses(r, g + 1);
+        fetch_scores(r, s, g + 1);
         if (tells_near(r, s, g))
             observe_near(r, s, g, row, end);
         observe_group(r, s, g, row, end);

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kvkeep/kvkeep.h"
+#include "kvkeep/eviction.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PAGES = 16, MOST = 1 << 16 };
+enum { PAGES = 16, MOST = 1 << 16, PLACES = 256 };
 
 typedef struct bytes {
     const uint8_t *data;
@@ -34,7 +34,8 @@ static int take(void *ctx, const char *from, size_t n)
 
 static kvk_cache *open_cache(uint8_t kind)
 {
-    static const kvk_group windows[] = {{.window = 0}, {.window = 6}};
+    static const kvk_group plain[] = {{.window = 0}, {.window = 6}};
+    static const kvk_group near[] = {{.near_layers = 1, .near_heads = 2}, {6, 2, 1}};
     kvk_config config;
     kvk_cache *cache = NULL;
     kvk_config_init(&config);
@@ -43,12 +44,31 @@ static kvk_cache *open_cache(uint8_t kind)
     config.host_pages = PAGES;
     config.content = kind % 3;
     config.n_groups = 1 + kind / 3 % 2;
-    config.groups = config.n_groups == 2 ? windows : NULL;
+    config.groups = kind / 12 % 2 ? near : plain;
     config.extra_keys = kind / 6 % 2 && config.content == KVK_CONTENT_TOKENS;
     config.memory_limit = 64 << 20;
     if (kvk_cache_open(&config, &cache) < 0)
         abort();
     return cache;
+}
+
+/* A token, with a mass for each page that the batch lists and near peaks for the last ones. */
+static void decode(kvk_cache *cache, kvk_seq seq)
+{
+    static const float some[2 * PLACES] = {0.5f, 0.25f};
+    const kvk_masses masses = {
+        .size = sizeof masses, .stride = PLACES, .near_stride = PLACES, .mean = some, .peak = some, .near = some};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .masses = &masses};
+    const kvk_batch_entry entry = {.seq = seq, .n_query = 1};
+    kvk_page_score scores[PLACES];
+    kvk_batch batch;
+    kvk_plan plan;
+    kvk_plan_init(&plan);
+    kvk_can_reserve(cache, seq, 1, KVK_EVICT);
+    kvk_seq_scores(cache, seq, 0, scores, PLACES);
+    if (kvk_reserve(cache, seq, 1, KVK_EVICT) >= 0 && kvk_batch_plan(cache, &entry, 1, &plan, &batch) == 0 &&
+        kvk_batch_end(cache, batch, &result) < 0)
+        kvk_batch_end(cache, batch, NULL); /* a table longer than the places */
 }
 
 /* Each slot's sequence, if there is one, is used and ended: a handle is generation << 32 | slot. */
@@ -58,6 +78,7 @@ static void use_and_end(kvk_cache *cache)
         for (uint64_t slot = 0; slot < 8; slot++) {
             kvk_seq seq = generation << 32 | slot;
             kvk_swap_in(cache, seq, KVK_RECLAIM);
+            decode(cache, seq);
             kvk_reserve(cache, seq, 3, KVK_RECLAIM);
             kvk_truncate(cache, seq, 2);
             kvk_seq_close(cache, seq);

@@ -182,8 +182,10 @@ static const struct {
 
 void world_check(world *w)
 {
+    if (w->fault && w->n_ops >= w->plant_from)
+        world_plant_fault(w);
     world_compare(w);
-    if (w->n_ops % w->audit_every == 0)
+    if (!w->fault && w->n_ops % w->audit_every == 0)
         world_audit(w);
     w->n_ops++;
 }

@@ -32,6 +32,15 @@ void world_say(world *w, const char *format, ...)
     va_end(args);
 }
 
+/* A planted fault was found, as it was to be. */
+static _Noreturn void report_found(const world *w, const char *difference)
+{
+    printf("model: fault '%s', planted at op %llu, was found at op %llu\n", w->fault, (unsigned long long)w->planted_at,
+           (unsigned long long)w->n_ops);
+    printf("  by the audit: %s\n  by the twin: %s\n", w->violated[0] ? w->violated : "no", difference);
+    exit(0);
+}
+
 static _Noreturn void give_up(const world *w)
 {
     const kvk_config *c = &w->twin.config;
@@ -47,6 +56,8 @@ void world_expect(world *w, const char *name, int64_t want, int64_t got)
 {
     if (want == got)
         return;
+    if (w->planted_at)
+        report_found(w, name);
     printf("model: %s: expected %lld, got %lld\n", name, (long long)want, (long long)got);
     give_up(w);
 }
@@ -148,6 +159,7 @@ void world_open(world *w)
     w->allocator = (kvk_allocator){take_memory, free_memory, &w->memory};
     w->memory.random = next_random(&w->random);
     w->evicts = !world_one_in(w, 3);
+    w->own_policies = !world_one_in(w, 3);
     w->n_letters = 2 + world_random(w, 2);
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
     memset(w->bounds, 0, sizeof w->bounds);
@@ -314,6 +326,31 @@ static void print_violation(void *ctx, const char *invariant, const char *text)
 {
     (void)ctx;
     printf("model: audit: %s: %s\n", invariant, text);
+}
+
+/* ---- Planted faults ---- */
+
+static void note_violation(void *ctx, const char *invariant, const char *text)
+{
+    char *names = ctx;
+    (void)text;
+    if (!strstr(names, invariant) && strlen(names) + strlen(invariant) + 2 < WORLD_VIOLATED) {
+        strcat(names, invariant);
+        strcat(names, " ");
+    }
+}
+
+/* As soon as there is occasion for the fault. What the audit sees of it now or after some operations is noted, and the
+ * run goes on until the twin sees it, too. */
+void world_plant_fault(world *w)
+{
+    if (!w->planted_at) {
+        w->planted_at = w->n_ops; /* events of it are no one else's fault */
+        if (!world_plant(w->cache, w->fault))
+            w->planted_at = 0;
+    }
+    if (w->planted_at)
+        kvk_audit(w->cache, note_violation, w->violated);
 }
 
 void world_audit(world *w)

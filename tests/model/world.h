@@ -4,7 +4,7 @@
 
 #include "twin.h"
 
-enum { WORLD_STALE = 8, WORLD_EVENTS = TWIN_EVENTS, WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16 };
+enum { WORLD_STALE = 8, WORLD_VIOLATED = 128, WORLD_EVENTS = TWIN_EVENTS, WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16 };
 
 /* An event as it came. */
 typedef struct {
@@ -46,6 +46,7 @@ typedef struct {
     uint64_t audit_every;
     bool fail_allocations;
     bool evicts;  /* most sequences begin with a policy */
+    bool own_policies; /* there are such of the tests */
     bool by_hand; /* pages are dropped as the caller says */
     world_bound bounds[TWIN_SEQS];
     bool recorded;
@@ -55,6 +56,10 @@ typedef struct {
     uint32_t n_keys;
     kvk_seq stale_seqs[WORLD_STALE]; /* closed handles; 0 at first */
     kvk_batch stale_batches[WORLD_STALE];
+    const char *fault;   /* to plant; NULL: none */
+    uint64_t plant_from; /* the first operation before which it may be */
+    uint64_t planted_at; /* 0: not yet */
+    char violated[WORLD_VIOLATED]; /* since then: invariants, in one line */
     char what[512]; /* the operation under way, in words */
 } world;
 
@@ -85,6 +90,10 @@ void world_expect(world *w, const char *name, int64_t want, int64_t got);
 
 /* Leaves the cache's content index hashes with few bits, those in `mask`, so that different contents collide. */
 void world_collide(kvk_cache *cache, uint64_t mask);
+
+/* Plants a fault in the cache, if there is occasion for it: "tainted", "pinned", "twice", "limbo" or "mass". */
+bool world_plant(kvk_cache *cache, const char *fault);
+void world_plant_fault(world *w);
 
 /* Around a call: do { world_arm(w); rc = call; } while (world_struck(w, rc)); A failed allocation must have changed
  * nothing, and then the call is made again without failures. */
