@@ -135,7 +135,7 @@ static int is_near(double a, double b, double relative)
  * peaks that are nearly alike. Plain peaks are compared as they are, and equal ones by position. */
 static void compare_tiers(const twin *t, ranking *r, const kvk_page_score *got)
 {
-    double least = INFINITY, most = -INFINITY; /* of those that only the twin reserves, that only the library does */
+    double least = HUGE_VAL, most = -HUGE_VAL; /* of those that only the twin reserves, that only the library does */
     int more = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         more += got[i].tier - r->tier[i];
@@ -185,7 +185,7 @@ static void find_lost(const lab *l, const subject *s, uint32_t group, const rank
  * position. */
 static void compare_victims(lab *l, const subject *s, ranking *r, const uint8_t *lost)
 {
-    double kept = INFINITY, dropped = -INFINITY; /* lowest of those kept wrongly, highest of those dropped so */
+    double kept = HUGE_VAL, dropped = -HUGE_VAL; /* lowest of those kept wrongly, highest of those dropped so */
     int more = 0, tiers = 0;
     for (uint32_t i = 0; i < r->n; i++) {
         l->evictions += lost[i];

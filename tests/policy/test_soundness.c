@@ -8,13 +8,20 @@
 
 enum { PT = 4, SEQS = 5, MAX_TOKENS = 120, POOL = 90, HOST = 30, LISTED = 1024, MOVES = 512 };
 
+/* What a plan of one entry lists, by group. */
+typedef struct listing {
+    uint32_t indptr[TWIN_GROUPS][2], pages[TWIN_GROUPS][LISTED], positions[TWIN_GROUPS][LISTED];
+    int64_t slots[TWIN_GROUPS][MAX_TOKENS];
+} listing;
+
 typedef struct writer {
     kvk_seq seq;
-    int is_open, is_swapped;
+    int is_open, is_swapped, is_cut;  /* is_cut: since its batch was planned */
     uint32_t n_tokens, n_named, text; /* n_tokens: computed, those in flight included */
     uint32_t tokens[MAX_TOKENS];
     uint32_t in_flight, start, accepted; /* in_flight: queries of its batch; 0: none */
     kvk_batch batch;
+    listing plan;
 } writer;
 
 typedef struct engine {
@@ -60,16 +67,10 @@ static void run_moves(engine *e)
     LAB_HOLDS(kvk_moves_run_host(moves, (uint32_t)n, &memory) == n);
 }
 
-/* What a plan of one entry lists, by group. */
-typedef struct listing {
-    uint32_t indptr[TWIN_GROUPS][2], pages[TWIN_GROUPS][LISTED], positions[TWIN_GROUPS][LISTED];
-    int64_t slots[TWIN_GROUPS][MAX_TOKENS];
-    float mean[TWIN_GROUPS][LISTED];
-} listing;
-
 /* True if a query finds all that it attends to in a group, and finds it right. */
-static int sees_all(const engine *e, const writer *w, const listing *at, uint32_t group, uint32_t query)
+static int sees_all(const engine *e, const writer *w, uint32_t group, uint32_t query)
 {
+    const listing *at = &w->plan;
     uint32_t window = group == 1 ? e->window : 0, from = window && query >= window ? query + 1 - window : 0;
     for (uint32_t p = from, k = 0; p < query; p++) {
         while (k < at->indptr[group][1] && at->positions[group][k] + PT <= p)
@@ -82,35 +83,36 @@ static int sees_all(const engine *e, const writer *w, const listing *at, uint32_
     return 1;
 }
 
-static void compute(engine *e, const writer *w, const listing *at, uint32_t n)
+/* Batches may run in any order: whatever one reads or writes is nobody else's until it has ended. */
+static void compute(engine *e, const writer *w)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < w->in_flight; i++) {
+        uint32_t query = w->start + i;
         int is_right = 1;
         for (uint32_t g = 0; g < e->n_groups; g++)
-            is_right = is_right && sees_all(e, w, at, g, w->n_tokens + i);
-        uint64_t value = is_right ? hash_of(w, w->n_tokens + i + 1) : 2 * (uint64_t)++e->rubbish;
+            is_right = is_right && sees_all(e, w, g, query);
+        uint64_t value = is_right ? hash_of(w, query + 1) : 2 * (uint64_t)++e->rubbish;
         for (uint32_t g = 0; g < e->n_groups; g++)
-            e->kv[at->slots[g][i] / PT][at->slots[g][i] % PT] = value;
+            e->kv[w->plan.slots[g][i] / PT][w->plan.slots[g][i] % PT] = value;
     }
 }
 
 static void plan(engine *e, writer *w, uint32_t n)
 {
-    static listing at;
     const kvk_batch_entry entry = {w->seq, n, 0};
     kvk_plan plan;
     kvk_plan_init(&plan);
     plan.entries_cap = 1;
     plan.pages_cap = LISTED;
     plan.slots_cap = MAX_TOKENS;
-    plan.indptr = at.indptr;
-    plan.pages = at.pages;
-    plan.positions = at.positions;
-    plan.slots = at.slots[0];
+    plan.indptr = w->plan.indptr;
+    plan.pages = w->plan.pages;
+    plan.positions = w->plan.positions;
+    plan.slots = w->plan.slots[0];
     run_moves(e);
     LAB_HOLDS(kvk_batch_plan(e->cache, &entry, 1, &plan, &w->batch) == 0);
-    compute(e, w, &at, n);
     w->start = w->n_tokens;
+    w->is_cut = 0;
     w->in_flight = n;
     w->n_tokens += n;
 }
@@ -123,15 +125,17 @@ static void end(engine *e, writer *w)
     uint32_t rows = w->in_flight, accepted = draw(e, 3) ? rows : draw(e, rows + 1);
     for (uint32_t i = 0; i < TWIN_GROUPS * LISTED; i++)
         mean[i] = (float)mass_mean(&m, 0, MAX_TOKENS * PT, (i + e->drawn) % MAX_TOKENS);
-    if (w->n_named > w->start + accepted)
+    compute(e, w);
+    if (w->n_named > w->start + accepted && !w->is_cut)
         accepted = w->n_named - w->start;
     const kvk_masses told = {.size = sizeof told, .stride = LISTED, .mean = mean, .rows = &rows};
     const kvk_batch_result result = {sizeof result, 1, &accepted, &told};
     LAB_HOLDS(kvk_batch_end(e->cache, w->batch, &result) >= 0);
-    if (w->start + accepted < w->n_tokens && w->is_open)
-        go_on_with(w, draw(e, 6), w->start + accepted);
-    w->n_tokens = w->start + accepted;
     w->in_flight = 0;
+    if (w->is_cut || accepted == rows)
+        return;
+    go_on_with(w, draw(e, 6), w->start + accepted);
+    w->n_tokens = w->start + accepted;
 }
 
 static void name(engine *e, writer *w)
@@ -200,9 +204,7 @@ static void fork_writer(engine *e, const writer *from, writer *to)
 static void close_writer(engine *e, writer *w)
 {
     LAB_HOLDS(kvk_seq_close(e->cache, w->seq) >= 0);
-    w->is_open = 0;
-    if (w->in_flight)
-        end(e, w);
+    w->is_open = 0; /* its batch may still run */
 }
 
 static void go_on(engine *e, writer *w)
@@ -235,21 +237,24 @@ static void truncate_writer(engine *e, writer *w)
 
 static void preempt(engine *e, writer *w)
 {
-    if (w->in_flight)
-        return;
     if (draw(e, 2)) {
         w->is_swapped = kvk_preempt(e->cache, w->seq, KVK_PREEMPT_SWAP) >= 0;
         return;
     }
     LAB_HOLDS(kvk_preempt(e->cache, w->seq, KVK_PREEMPT_RECOMPUTE) >= 0);
-    attach(e, w);
+    w->n_tokens = w->n_named = 0;
+    w->is_cut = 1;
+    if (!w->in_flight) /* what it writes is still to be told by its old text */
+        attach(e, w);
 }
 
 static void step(engine *e)
 {
     writer *w = &e->writers[draw(e, SEQS)];
     uint32_t what = draw(e, 40);
-    if (!w->is_open) {
+    if (!w->is_open && w->in_flight)
+        end(e, w);
+    else if (!w->is_open) {
         const writer *from = &e->writers[draw(e, SEQS)];
         if (from->is_open && what < 20)
             fork_writer(e, from, w);
