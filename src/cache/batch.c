@@ -189,6 +189,14 @@ static int check_result(kvk_cache *c, const flight *b, const uint32_t *accepted)
     return 0;
 }
 
+/* Rejected tokens were not observed, but those of a later batch that ended first were, and go with them. */
+static void take_off(kvk_cache *c, sequence *s, const flight_entry *e, uint32_t n_tokens)
+{
+    if (s->eviction && s->n_tokens > e->end)
+        near_cut(c, s, n_tokens / page_tokens(c));
+    sequence_set_length(c, s, n_tokens);
+}
+
 /* Takes a batch out of those in flight; its memory goes behind them for the next one. */
 static void close_batch(kvk_cache *c, flight *b)
 {
@@ -218,7 +226,7 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result,
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
         if (cut)
-            sequence_set_length(c, cut, end_of(b, i, accepted));
+            take_off(c, cut, &b->entries[i], end_of(b, i, accepted));
         if (s)
             s->n_in_flight--;
     }

@@ -139,6 +139,16 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
     return n_tokens <= before ? 0 : min_u32(page_tokens(c), (uint32_t)(n_tokens - before));
 }
 
+/* What is known of the text from there on is forgotten; pages that stay reserved begin anew. */
+static void begin_anew(const kvk_cache *c, sequence *s, uint32_t n_tokens)
+{
+    uint32_t end = (uint32_t)ceil_div(n_tokens, page_tokens(c));
+    if (s->eviction->asked_at > n_tokens)
+        s->eviction->asked_at = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        eviction_begin_entries(c, s, g, table_entries(&s->tables[g], end));
+}
+
 /* What was computed after a loss may be gone, and what was lost too. */
 static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
@@ -146,8 +156,8 @@ static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
-    if (s->eviction && s->eviction->asked_at > n_tokens)
-        s->eviction->asked_at = 0;
+    if (s->eviction)
+        begin_anew(c, s, n_tokens);
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)

@@ -194,8 +194,11 @@ static void end_entry(twin *t, const twin_entry *e, uint32_t accepted)
     if (!s)
         return;
     s->n_in_flight--;
-    if (accepted < e->n_query && !e->left_alone)
-        twin_shorten(t, s, e->start + accepted);
+    if (accepted == e->n_query || e->left_alone)
+        return;
+    if (s->n_tokens > e->start + e->n_query) /* of a later batch that ended first, and was observed */
+        twin_near_cut(t, s, (e->start + accepted) / t->config.page_tokens);
+    twin_shorten(t, s, e->start + accepted);
 }
 
 int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)

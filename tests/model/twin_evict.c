@@ -5,13 +5,19 @@
 
 /* ---- Losing pages ---- */
 
-void twin_forget_entry(twin_seq *s, uint32_t entry)
+static void forget_numbers(twin_seq *s, uint32_t entry)
 {
     for (uint32_t g = 0; g < TWIN_GROUPS; g++) {
-        s->lost[g][entry] = false;
         for (uint32_t k = 0; k < TWIN_NUMBERS; k++)
             s->eviction.numbers[g][k][entry] = 0;
     }
+}
+
+void twin_forget_entry(twin_seq *s, uint32_t entry)
+{
+    forget_numbers(s, entry);
+    for (uint32_t g = 0; g < TWIN_GROUPS; g++)
+        s->lost[g][entry] = false;
 }
 
 static bool lacks_a_page(const twin *t, const twin_seq *s)
@@ -34,6 +40,8 @@ void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens)
         s->first_taint = lacks_a_page(t, s) ? n_tokens : UINT32_MAX;
     if (n_tokens < s->eviction.asked_at)
         s->eviction.asked_at = 0;
+    for (uint32_t i = twin_pages_for(t, n_tokens); i < s->end; i++)
+        forget_numbers(s, i);
 }
 
 bool twin_frees(const twin *t, const twin_seq *s, uint32_t group, uint32_t entry)
