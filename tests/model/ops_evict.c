@@ -15,9 +15,9 @@ static const kvk_policy *draw_policy(world *w)
 {
     static const char *const names[] = {"full", "window", "streaming", "h2o", "h2o", "tova", "lru", "keep"};
     const char *name = names[world_random(w, 8)];
-    if (world_one_in(w, 3))
+    if (w->own_policies && world_one_in(w, 3))
         return &world_witness;
-    if (world_one_in(w, 10))
+    if (w->own_policies && world_one_in(w, 10))
         return &world_nonsense;
     for (uint32_t i = 0; kvk_policy_at(i); i++) {
         if (strcmp(kvk_policy_at(i)->name, name) == 0)

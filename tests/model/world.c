@@ -159,6 +159,7 @@ void world_open(world *w)
     w->allocator = (kvk_allocator){take_memory, free_memory, &w->memory};
     w->memory.random = next_random(&w->random);
     w->evicts = !world_one_in(w, 3);
+    w->own_policies = !world_one_in(w, 3);
     w->n_letters = 2 + world_random(w, 2);
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
     memset(w->bounds, 0, sizeof w->bounds);

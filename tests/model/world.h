@@ -46,6 +46,7 @@ typedef struct {
     uint64_t audit_every;
     bool fail_allocations;
     bool evicts;  /* most sequences begin with a policy */
+    bool own_policies; /* there are such of the tests */
     bool by_hand; /* pages are dropped as the caller says */
     world_bound bounds[TWIN_SEQS];
     bool recorded;
