@@ -130,13 +130,13 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
     kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
     view.eligible = e->eligible;
     double total = 0;
-    uint32_t quota = open_source(c, s, group, asker, &view);
-    if (quota == 0)
+    if (open_source(c, s, group, asker, &view) == 0)
         return;
+    eviction_eligible(c, s, group, eviction_now(c, s), &view); /* ranked as ever, whatever comes free at once */
     policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
     for (uint32_t k = 0; k < view.n; k++)
         total += (double)e->score[k];
-    for (uint32_t n = 0; n < quota; n++) {
+    for (uint32_t n = 0, quota = open_source(c, s, group, asker, &view); n < quota; n++) {
         uint32_t k = eviction_next(c, view.n);
         candidate page = {.seq = s,
                           .price = price_of(e->score[k], total),
