@@ -44,7 +44,19 @@ static double draw_knob(world *w, const char *name)
         return world_random(w, 4);
     if (strcmp(name, "recent_share") == 0)
         return world_random(w, 4) / 4.0;
+    if (strcmp(name, "importance") == 0)
+        return world_random(w, 3);
     return world_one_in(w, 2); /* exit, chooses, damping, layers */
+}
+
+/* By peaks a share of the budget; by near peaks so little that it comes to no page. */
+static double draw_reserve(world *w, const kvk_policy_choice *choice)
+{
+    for (uint32_t i = 0; i < choice->policy->n_knobs; i++) {
+        if (strcmp(choice->policy->knobs[i].name, "importance") == 0 && choice->knobs[i] > 1)
+            return world_random(w, 3) / 4.0;
+    }
+    return world_one_in(w, 3) ? 0 : 0.001;
 }
 
 static void draw_choice(world *w, kvk_policy_choice *choice)
@@ -53,10 +65,12 @@ static void draw_choice(world *w, kvk_policy_choice *choice)
     for (uint32_t i = 0; i < choice->policy->n_knobs; i++) {
         const kvk_knob *knob = &choice->policy->knobs[i];
         choice->knobs[i] = draw_knob(w, knob->name);
-        if (strcmp(knob->name, "reserve") == 0)
-            choice->knobs[i] = 0;
         if (world_one_in(w, 200))
             choice->knobs[i] = world_one_in(w, 2) ? knob->max * 2 + 1 : (double)NAN;
+    }
+    for (uint32_t i = 0; i < choice->policy->n_knobs; i++) {
+        if (strcmp(choice->policy->knobs[i].name, "reserve") == 0)
+            choice->knobs[i] = draw_reserve(w, choice);
     }
 }
 

@@ -201,11 +201,21 @@ static const kvk_policy lru = {.name = "lru",
                                .observe = lru_observe,
                                .rank = rank_first_number};
 
-/* ---- keep, without its reserve ---- */
+/* ---- keep; what it reserves by near peaks is tested elsewhere ---- */
 
-enum { KEEP_SINKS, KEEP_RECENT, HALF_LIFE };
+enum { KEEP_SINKS, KEEP_RECENT, HALF_LIFE, RESERVE, IMPORTANCE };
+enum { BY_EITHER, BY_NEAR, BY_PEAK };
 
-static const kvk_knob keep_knobs[] = {{.name = "sinks"}, {.name = "recent_share"}, {.name = "half_life"}};
+static const kvk_knob keep_knobs[] = {
+    {.name = "sinks"}, {.name = "recent_share"}, {.name = "half_life"}, {.name = "reserve"}, {.name = "importance"}};
+
+static uint32_t keep_needs(const double *knobs, int has_near)
+{
+    int importance = (int)knobs[IMPORTANCE];
+    if (knobs[RESERVE] <= 0 || (importance == BY_NEAR && !has_near))
+        return KVK_NEED_MEAN;
+    return KVK_NEED_MEAN | (importance == BY_PEAK || !has_near ? KVK_NEED_PEAK : KVK_NEED_NEAR);
+}
 
 static kvk_protection keep_protect(const double *knobs, uint32_t budget, uint32_t page_tokens)
 {
@@ -220,16 +230,41 @@ static void keep_observe(const kvk_policy_view *v, const kvk_observation *seen)
     float before = (float)d, now = fades ? (float)((1 - d) / seen->n_queries) : 1;
     for (uint32_t i = 0; i < v->n; i++)
         v->scores[0][i] = v->scores[0][i] * before + seen->mean[i] * now;
+    for (uint32_t i = 0; seen->peak && i < v->n; i++)
+        v->scores[1][i] = seen->peak[i] > v->scores[1][i] ? seen->peak[i] : v->scores[1][i];
+}
+
+/* Of the eligible pages that are not reserved yet the one with the highest peak. */
+static uint32_t keep_highest(const kvk_policy_view *v, const uint8_t *tier)
+{
+    uint32_t best = v->n;
+    for (uint32_t i = 0; i < v->n; i++) {
+        if (v->eligible[i] && !tier[i] && (best == v->n || v->scores[1][i] > v->scores[1][best]))
+            best = i;
+    }
+    return best;
+}
+
+static void keep_rank(const kvk_policy_view *v, float *score, uint8_t *tier)
+{
+    uint32_t pages = v->budget ? v->budget / v->page_tokens : v->n, eligible = 0;
+    for (uint32_t i = 0; i < v->n; i++) {
+        score[i] = v->scores[0][i];
+        eligible += v->eligible[i];
+    }
+    double reserve = floor(v->knobs[RESERVE] * pages + 0.5);
+    for (uint32_t n = 0; n < reserve && n + 1 < eligible; n++)
+        tier[keep_highest(v, tier)] = 1;
 }
 
 static const kvk_policy keep = {.name = "keep",
                                 .n_knobs = N(keep_knobs),
                                 .knobs = keep_knobs,
                                 .score_is_mass = 1,
-                                .needs = needs_mean,
+                                .needs = keep_needs,
                                 .protect = keep_protect,
                                 .observe = keep_observe,
-                                .rank = rank_first_number};
+                                .rank = keep_rank};
 
 const kvk_policy *twin_policy(const kvk_policy_choice *choice, double knobs[KVK_MAX_KNOBS])
 {

@@ -4,7 +4,12 @@
 
 #include "twin.h"
 
-enum { WORLD_STALE = 8, WORLD_VIOLATED = 128, WORLD_EVENTS = TWIN_EVENTS, WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16 };
+enum {
+    WORLD_STALE = 8,
+    WORLD_VIOLATED = 128,
+    WORLD_EVENTS = TWIN_EVENTS,
+    WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16
+};
 
 /* An event as it came. */
 typedef struct {
@@ -45,9 +50,9 @@ typedef struct {
     uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
     uint64_t audit_every;
     bool fail_allocations;
-    bool evicts;  /* most sequences begin with a policy */
+    bool evicts;       /* most sequences begin with a policy */
     bool own_policies; /* there are such of the tests */
-    bool by_hand; /* pages are dropped as the caller says */
+    bool by_hand;      /* pages are dropped as the caller says */
     world_bound bounds[TWIN_SEQS];
     bool recorded;
     world_event events[WORLD_EVENTS]; /* since the last comparison */
@@ -56,11 +61,11 @@ typedef struct {
     uint32_t n_keys;
     kvk_seq stale_seqs[WORLD_STALE]; /* closed handles; 0 at first */
     kvk_batch stale_batches[WORLD_STALE];
-    const char *fault;   /* to plant; NULL: none */
-    uint64_t plant_from; /* the first operation before which it may be */
-    uint64_t planted_at; /* 0: not yet */
+    const char *fault;             /* to plant; NULL: none */
+    uint64_t plant_from;           /* the first operation before which it may be */
+    uint64_t planted_at;           /* 0: not yet */
     char violated[WORLD_VIOLATED]; /* since then: invariants, in one line */
-    char what[512]; /* the operation under way, in words */
+    char what[512];                /* the operation under way, in words */
 } world;
 
 /* Opens a cache with random parameters and its twin. */
