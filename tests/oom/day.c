@@ -1,4 +1,4 @@
-/* day.c: what happens on that day. */
+/* day.c: a usual day. */
 #include "day.h"
 
 enum { BLOCK_HEAD = 16 };
@@ -26,8 +26,7 @@ void memory_give_block(void *ctx, void *block, size_t bytes)
     free(start);
 }
 
-/* The first tokens of the prompt, or all those after the first `from`. */
-static kvk_text prompt(const day *d, uint32_t from, uint32_t to)
+kvk_text day_prompt(const day *d, uint32_t from, uint32_t to)
 {
     kvk_text text = {.n_tokens = to - from};
     if (d->config.content == KVK_CONTENT_TOKENS)
@@ -45,12 +44,12 @@ static int ignore_bytes(void *ctx, const char *bytes, size_t n)
     return 0;
 }
 
-static int opens_the_cache(day *d)
+int day_opens(day *d)
 {
     return kvk_cache_open(&d->config, &d->cache);
 }
 
-static int starts_recording(day *d)
+int day_starts_recording(day *d)
 {
     return d->recorded ? kvk_record_start(d->cache, ignore_bytes, NULL) : 0;
 }
@@ -60,14 +59,14 @@ static int open_seq(day *d, int i)
     return kvk_seq_open(d->cache, NULL, &d->seqs[i]);
 }
 
-static int opens_the_first(day *d)
+int day_opens_the_first(day *d)
 {
     return open_seq(d, 0);
 }
 
 static int attaches_nothing(day *d)
 {
-    kvk_text text = prompt(d, 0, PROMPT);
+    kvk_text text = day_prompt(d, 0, PROMPT);
     return kvk_prefix_attach(d->cache, d->seqs[0], &text);
 }
 
@@ -78,7 +77,7 @@ static int reserves_the_prompt(day *d)
 
 static int commits_the_prompt(day *d)
 {
-    kvk_text text = prompt(d, 0, PROMPT);
+    kvk_text text = day_prompt(d, 0, PROMPT);
     return kvk_commit(d->cache, d->seqs[0], &text);
 }
 
@@ -144,7 +143,7 @@ static int grows_the_child(day *d)
 
 static int commits_the_child(day *d)
 {
-    kvk_text text = prompt(d, PROMPT - 3, PROMPT);
+    kvk_text text = day_prompt(d, PROMPT - 3, PROMPT);
     return kvk_commit(d->cache, d->seqs[1], &text);
 }
 
@@ -158,13 +157,13 @@ static int opens_another(day *d)
 
 static int attaches_what_is_there(day *d)
 {
-    kvk_text text = prompt(d, 0, PROMPT);
+    kvk_text text = day_prompt(d, 0, PROMPT);
     return kvk_prefix_attach(d->cache, d->seqs[2], &text);
 }
 
 static int looks_up(day *d)
 {
-    kvk_text text = prompt(d, 0, PROMPT);
+    kvk_text text = day_prompt(d, 0, PROMPT);
     return kvk_prefix_lookup(d->cache, NULL, &text);
 }
 
@@ -245,12 +244,12 @@ static void count_event(void *ctx, const kvk_event *event)
     d->n_events++;
 }
 
-static int listens(day *d)
+int day_listens(day *d)
 {
     return kvk_set_events(d->cache, count_event, d);
 }
 
-static int takes_all_moves(day *d)
+int day_takes_all_moves(day *d)
 {
     kvk_move moves[16];
     int n;
@@ -278,33 +277,33 @@ static int64_t read_state(void *ctx, char *bytes, size_t n)
     return (int64_t)n;
 }
 
-static int saves(day *d)
+int day_saves(day *d)
 {
     d->n_state = 0;
     return kvk_save(d->cache, write_state, d);
 }
 
-static int loads(day *d)
+int day_loads(day *d)
 {
     d->n_read = 0;
     return d->recorded ? 0 : kvk_load(d->cache, read_state, d);
 }
 
-static int audits(day *d)
+int day_audits(day *d)
 {
     return kvk_audit(d->cache, NULL, NULL);
 }
 
-static int stops_recording(day *d)
+int day_stops_recording(day *d)
 {
     return d->recorded ? kvk_record_stop(d->cache) : 0;
 }
 
-const day_call day_calls[] = {
-    opens_the_cache,
-    starts_recording,
-    listens,
-    opens_the_first,
+static const day_call calls[] = {
+    day_opens,
+    day_starts_recording,
+    day_listens,
+    day_opens_the_first,
     attaches_nothing,
     reserves_the_prompt,
     commits_the_prompt,
@@ -334,9 +333,9 @@ const day_call day_calls[] = {
     time_passes,
     shrinks_and_moves,
     grows_again,
-    takes_all_moves,
-    saves,
-    loads,
+    day_takes_all_moves,
+    day_saves,
+    day_loads,
     opens_another,
     opens_another,
     opens_another,
@@ -344,8 +343,8 @@ const day_call day_calls[] = {
     opens_another,
     opens_another,
     opens_another,
-    audits,
-    stops_recording,
+    day_audits,
+    day_stops_recording,
 };
 
-const size_t day_n_calls = sizeof day_calls / sizeof day_calls[0];
+const schedule usual_day = {calls, sizeof calls / sizeof calls[0]};

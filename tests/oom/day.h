@@ -1,4 +1,4 @@
-/* day.h: a day in the life of a cache, call by call, and the memory that it is lived with. */
+/* day.h: days in the life of a cache, call by call, and the memory that they are lived with. */
 #ifndef OOM_DAY_H
 #define OOM_DAY_H
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kvkeep/kvkeep.h"
+#include "kvkeep/eviction.h"
 
 enum { PAGE_TOKENS = 4, PAGES = 24, SEQS = 12, PROMPT = 30, STATE_BYTES = 1 << 16 };
 
@@ -35,9 +35,29 @@ typedef struct {
     uint32_t n_events;
 } day;
 
-/* The calls of the day, in order. Each returns what the library did. */
+/* A call, which returns what the library did; and those of a day, in order. */
 typedef int (*day_call)(day *d);
-extern const day_call day_calls[];
-extern const size_t day_n_calls;
+typedef struct {
+    const day_call *calls;
+    size_t n;
+} schedule;
+
+extern const schedule usual_day;    /* day.c */
+extern const schedule evicting_day; /* day_evict.c */
+
+/* ---- what both have (day.c) */
+
+/* The tokens `from` .. `to` of the prompt. */
+kvk_text day_prompt(const day *d, uint32_t from, uint32_t to);
+
+int day_opens(day *d);
+int day_starts_recording(day *d);
+int day_listens(day *d);
+int day_opens_the_first(day *d);
+int day_takes_all_moves(day *d);
+int day_saves(day *d);
+int day_loads(day *d);
+int day_audits(day *d);
+int day_stops_recording(day *d);
 
 #endif

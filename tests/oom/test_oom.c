@@ -1,6 +1,6 @@
 /* test_oom.c: fails each allocation of a day in the life of a cache in turn.
  *
- * The day is a list of calls. It is lived again and again: in the k-th life the k-th allocation fails, until a life
+ * A day is a list of calls. It is lived again and again: in the k-th life the k-th allocation fails, until a life
  * needs fewer than k. The call that meets the failure must answer KVK_ENOMEM, change nothing, and work when made
  * again. */
 #include "day.h"
@@ -14,8 +14,20 @@ typedef struct {
     kvk_seq_info infos[SEQS];
     uint32_t tables[SEQS][2][PAGES];
     int firsts[SEQS][2];
+    kvk_eviction_info evictions[SEQS];
+    uint32_t positions[SEQS][2][PAGES];
+    kvk_page_score scores[SEQS][2][PAGES];
     uint32_t n_events;
 } view;
+
+static void look_at_table(const day *d, view *v, int i, uint32_t g)
+{
+    kvk_seq seq = d->seqs[i];
+    ck_assert_int_ge(kvk_seq_table(d->cache, seq, g, v->tables[i][g], PAGES), 0);
+    ck_assert_int_ge(kvk_seq_positions(d->cache, seq, g, v->positions[i][g], PAGES), 0);
+    ck_assert_int_ge(kvk_seq_scores(d->cache, seq, g, v->scores[i][g], PAGES), 0);
+    v->firsts[i][g] = kvk_seq_first(d->cache, seq, g);
+}
 
 static void look(const day *d, view *v)
 {
@@ -35,16 +47,16 @@ static void look(const day *d, view *v)
         v->infos[i].size = sizeof v->infos[i];
         if (kvk_seq_info_get(d->cache, d->seqs[i], &v->infos[i]) == KVK_ESTALE)
             continue;
-        for (uint32_t g = 0; g < d->config.n_groups && !v->infos[i].swapped; g++) {
-            ck_assert_int_ge(kvk_seq_table(d->cache, d->seqs[i], g, v->tables[i][g], PAGES), 0);
-            v->firsts[i][g] = kvk_seq_first(d->cache, d->seqs[i], g);
-        }
+        v->evictions[i].size = sizeof v->evictions[i];
+        ck_assert_int_eq(kvk_eviction_info_get(d->cache, d->seqs[i], &v->evictions[i]), 0);
+        for (uint32_t g = 0; g < d->config.n_groups && !v->infos[i].swapped; g++)
+            look_at_table(d, v, i, g);
     }
 }
 
 /* ---- Living it ---- */
 
-static void fails_cleanly(day *d, size_t i, const view *before)
+static void fails_cleanly(day *d, const schedule *plan, size_t i, const view *before)
 {
     static view after;
     uint64_t fails_at = d->memory.fails_at;
@@ -55,13 +67,14 @@ static void fails_cleanly(day *d, size_t i, const view *before)
         ck_assert_int_eq(kvk_audit(d->cache, NULL, NULL), 0);
     else
         ck_assert_uint_eq(d->memory.n_held, 0);
-    int rc = day_calls[i](d);
+    int rc = plan->calls[i](d);
     ck_assert_msg(rc >= 0, "call %zu, made again, gives %d", i, rc);
     d->memory.fails_at = fails_at;
 }
 
-/* What kind of day: whether it is recorded, and whether it ends at the first failure. */
+/* What kind of day: its calls, whether it is recorded, and whether it ends at the first failure. */
 typedef struct {
+    const schedule *plan;
     bool recorded, quits;
 } manner;
 
@@ -77,25 +90,25 @@ static uint64_t live(const kvk_config *config, manner how, uint64_t fails_at)
         d.tokens[i] = i % 7;
     for (uint32_t i = 0; i < PROMPT / PAGE_TOKENS; i++)
         d.keys[i] = (kvk_key){i, i + 1};
-    for (size_t i = 0; i < day_n_calls; i++) {
+    for (size_t i = 0; i < how.plan->n; i++) {
         look(&d, &before);
-        int rc = day_calls[i](&d);
+        int rc = how.plan->calls[i](&d);
         ck_assert_msg(rc >= 0 || (rc == KVK_ENOMEM && d.memory.n_made >= fails_at), "call %zu gives %d", i, rc);
         if (rc < 0 && how.quits)
             break;
         if (rc < 0)
-            fails_cleanly(&d, i, &before);
+            fails_cleanly(&d, how.plan, i, &before);
     }
     kvk_cache_close(d.cache);
     ck_assert_uint_eq(d.memory.n_held, 0);
     return d.memory.n_made;
 }
 
-static void live_all_days(const kvk_config *config, bool recorded)
+static void live_all_days(const kvk_config *config, const schedule *plan, bool recorded)
 {
     uint64_t n_lives = 0;
-    for (uint64_t k = 1; live(config, (manner){recorded, false}, k) >= k; k++) {
-        live(config, (manner){recorded, true}, k);
+    for (uint64_t k = 1; live(config, (manner){plan, recorded, false}, k) >= k; k++) {
+        live(config, (manner){plan, recorded, true}, k);
         n_lives++;
     }
     ck_assert_uint_gt(n_lives, 10);
@@ -115,7 +128,7 @@ static kvk_config small_cache(kvk_content content)
 START_TEST(each_allocation_may_fail_with_tokens)
 {
     kvk_config config = small_cache(KVK_CONTENT_TOKENS);
-    live_all_days(&config, false);
+    live_all_days(&config, &usual_day, false);
 }
 END_TEST
 
@@ -124,14 +137,14 @@ START_TEST(each_allocation_may_fail_with_keys_and_two_groups)
     kvk_config config = small_cache(KVK_CONTENT_KEYS);
     config.n_groups = 2;
     config.zero_fill = 1;
-    live_all_days(&config, false);
+    live_all_days(&config, &usual_day, false);
 }
 END_TEST
 
 START_TEST(each_allocation_may_fail_without_content)
 {
     kvk_config config = small_cache(KVK_CONTENT_NONE);
-    live_all_days(&config, false);
+    live_all_days(&config, &usual_day, false);
 }
 END_TEST
 
@@ -144,14 +157,40 @@ START_TEST(each_allocation_may_fail_with_a_window_and_copied_heads)
     config.partial_reuse = 1;
     config.extra_keys = 1;
     config.reclaim = KVK_RECLAIM_S3FIFO;
-    live_all_days(&config, false);
+    live_all_days(&config, &usual_day, false);
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail_while_pages_are_evicted)
+{
+    static const kvk_group groups[] = {{.near_layers = 1, .near_heads = 2}, {20, 2, 1}};
+    kvk_config config = small_cache(KVK_CONTENT_TOKENS);
+    config.n_groups = 2;
+    config.groups = groups;
+    live_all_days(&config, &evicting_day, false);
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail_while_pages_are_evicted_in_one_group)
+{
+    kvk_config config = small_cache((kvk_content)_i);
+    live_all_days(&config, &evicting_day, false);
+}
+END_TEST
+
+START_TEST(each_allocation_may_fail_while_eviction_is_recorded)
+{
+    static const kvk_group group = {.near_layers = 2, .near_heads = 1};
+    kvk_config config = small_cache(KVK_CONTENT_TOKENS);
+    config.groups = &group;
+    live_all_days(&config, &evicting_day, true);
 }
 END_TEST
 
 START_TEST(each_allocation_may_fail_while_recording)
 {
     kvk_config config = small_cache(KVK_CONTENT_TOKENS);
-    live_all_days(&config, true);
+    live_all_days(&config, &usual_day, true);
 }
 END_TEST
 
@@ -198,6 +237,9 @@ int main(void)
     tcase_add_test(tests, each_allocation_may_fail_without_content);
     tcase_add_test(tests, each_allocation_may_fail_with_a_window_and_copied_heads);
     tcase_add_test(tests, each_allocation_may_fail_while_recording);
+    tcase_add_test(tests, each_allocation_may_fail_while_pages_are_evicted);
+    tcase_add_loop_test(tests, each_allocation_may_fail_while_pages_are_evicted_in_one_group, 0, 3);
+    tcase_add_test(tests, each_allocation_may_fail_while_eviction_is_recorded);
     tcase_add_loop_test(tests, a_pool_that_grew_in_part_still_takes_every_page_back, 1, 5);
     return run_tests("oom", tests);
 }

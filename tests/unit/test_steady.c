@@ -2,6 +2,8 @@
 #include "cache/cache.h"
 #include "run_tests.h"
 
+#include <kvkeep/eviction.h>
+
 #include <check.h>
 #include <stdio.h>
 
@@ -10,6 +12,9 @@
 #endif
 
 enum { PAGE = 16, PAGES = 512, RUNNING = 24, PROMPT = 200 };
+
+/* Under policies: pages that a sequence holds at most, and the masses of a batch of drafts. */
+enum { GROUPS = 3, BUDGET = 96, DRAFTS = 4, HELD = 16, PLACES = RUNNING * DRAFTS * HELD, CHANNELS = 2 };
 
 typedef struct server {
     kvk_cache *cache;
@@ -129,9 +134,107 @@ START_TEST(serving_allocates_nothing_once_warm)
 }
 END_TEST
 
+/* ---- under policies */
+
+static void set_policy(const server *s, uint32_t i)
+{
+    static const char *const choices[] = {"h2o:recent=32", "keep", "h2o:recent=32:exit=1", "keep:layers=0"};
+    kvk_eviction settings;
+    kvk_eviction_init(&settings);
+    settings.budget = BUDGET;
+    ck_assert_int_eq(kvk_policy_parse(choices[i % 4], NULL, &settings.choice, NULL, 0), 0);
+    ck_assert_int_eq(kvk_seq_set_eviction(s->cache, s->seqs[i], &settings), 0);
+}
+
+/* A sequence that goes on from a prompt of one of a few, under its policy. */
+static void admit_evicting(server *s, uint32_t i)
+{
+    uint32_t tokens[BUDGET], first = below(s, 8);
+    for (uint32_t t = 0; t < BUDGET; t++)
+        tokens[t] = t < BUDGET / 2 ? first + t : below(s, 1000);
+    kvk_text prompt = {.n_tokens = BUDGET, .tokens = tokens};
+    ck_assert_int_eq(kvk_seq_open(s->cache, NULL, &s->seqs[i]), 0);
+    set_policy(s, i);
+    int hit = kvk_prefix_attach(s->cache, s->seqs[i], &prompt);
+    kvk_text rest = {.n_tokens = BUDGET - (uint32_t)hit, .tokens = tokens + hit};
+    ck_assert_int_ge(kvk_reserve(s->cache, s->seqs[i], rest.n_tokens, KVK_EVICT), 0);
+    ck_assert_int_ge(kvk_commit(s->cache, s->seqs[i], &rest), 0);
+}
+
+/* Drafts of every sequence with a row of masses each, of which two are accepted. */
+static void step_evicting(server *s)
+{
+    static float mean[GROUPS * PLACES], near[GROUPS * PLACES * CHANNELS];
+    kvk_batch_entry entries[RUNNING];
+    uint32_t accepted[RUNNING], rows[RUNNING], tokens[] = {below(s, 1000), 1};
+    kvk_masses masses = {.size = sizeof masses, .stride = PLACES, .near_stride = PLACES * CHANNELS, .rows = rows};
+    kvk_batch_result result = {.size = sizeof result, .n = RUNNING, .accepted = accepted, .masses = &masses};
+    const kvk_text text = {.n_tokens = 2, .tokens = tokens};
+    kvk_batch batch;
+    kvk_plan plan;
+    masses.mean = mean;
+    masses.near = near;
+    mean[below(s, GROUPS * PLACES)] = near[below(s, GROUPS * PLACES * CHANNELS)] = (float)below(s, 100) / 100;
+    kvk_plan_init(&plan);
+    for (uint32_t i = 0; i < RUNNING; i++) {
+        ck_assert_int_ge(kvk_reserve(s->cache, s->seqs[i], DRAFTS, KVK_EVICT), 0);
+        entries[i] = (kvk_batch_entry){.seq = s->seqs[i], .n_query = DRAFTS};
+        rows[i] = DRAFTS;
+        accepted[i] = 2;
+    }
+    ck_assert_int_eq(kvk_batch_plan(s->cache, entries, RUNNING, &plan, &batch), 0);
+    ck_assert_int_ge(kvk_batch_end(s->cache, batch, &result), 0);
+    for (uint32_t i = 0; i < RUNNING; i++)
+        ck_assert_int_ge(kvk_commit(s->cache, s->seqs[i], &text), 0);
+}
+
+/* Each sequence lives for 96 steps: 192 tokens past its prompt, three times its budget in all. */
+static void serve_evicting(server *s, uint32_t steps)
+{
+    for (uint32_t n = 0; n < steps; n++) {
+        step_evicting(s);
+        if (n % 4)
+            continue;
+        uint32_t i = n / 4 % RUNNING;
+        branch(s, i);
+        ck_assert_int_ge(kvk_seq_close(s->cache, s->seqs[i]), 0);
+        admit_evicting(s, i);
+    }
+}
+
+START_TEST(evicting_allocates_nothing_once_warm)
+{
+    static const kvk_group groups[GROUPS] = {{0, 1, CHANNELS}, {0, CHANNELS, 1}, {0, 0, 0}};
+    server s = {.seed = 7};
+    kvk_stats before = {.size = sizeof before}, after = {.size = sizeof after};
+    kvk_config config;
+    kvk_config_init(&config);
+    config.n_groups = (uint32_t)_i;
+    config.groups = groups;
+    config.n_pages = PAGES * config.n_groups;
+    config.page_tokens = PAGE;
+    ck_assert_int_eq(kvk_cache_open(&config, &s.cache), 0);
+    for (uint32_t i = 0; i < RUNNING; i++)
+        admit_evicting(&s, i);
+    serve_evicting(&s, 40 * RUNNING);
+    kvk_stats_get(s.cache, &before);
+    size_t arena = arena_allocations(s.cache);
+    serve_evicting(&s, 80 * RUNNING);
+    kvk_stats_get(s.cache, &after);
+    ck_assert_uint_gt(after.pages_evicted, before.pages_evicted + 1000);
+    ck_assert_uint_gt(after.prefix_hits, before.prefix_hits);
+    ck_assert_uint_eq(after.memory_allocations, before.memory_allocations);
+    ck_assert_uint_eq(after.memory_bytes, before.memory_bytes);
+    ck_assert_uint_eq(arena_allocations(s.cache), arena);
+    ck_assert_int_eq(kvk_audit(s.cache, NULL, NULL), 0);
+    kvk_cache_close(s.cache);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("steady");
     tcase_add_test(t, serving_allocates_nothing_once_warm);
+    tcase_add_loop_test(t, evicting_allocates_nothing_once_warm, 1, GROUPS + 1);
     return run_tests("steady", t);
 }
