@@ -32,18 +32,21 @@ static inline uint32_t max_u32(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* True if all values are from 0 to `most`. Seen as integers, floats from 0 up are in order, and what is negative,
- * infinite or no number is above them all; but -0 is as good as 0. */
+/* True if all values are from 0 to `most`. Seen as integers, floats from 0 up are in order, and what is infinite or no
+ * number is above them all; what is negative has the highest bit. -0 is as good as 0. */
 static inline int floats_are_within(const float *values, uint64_t n, float most)
 {
-    uint32_t limit, bad = 0;
+    int32_t limit, above = 0, negative = 0;
     memcpy(&limit, &most, sizeof limit);
     for (uint64_t i = 0; i < n; i++) {
-        uint32_t bits;
+        int32_t bits;
         memcpy(&bits, &values[i], sizeof bits);
-        bad |= (uint32_t)(bits > limit) & (uint32_t)(bits != 0x80000000u);
+        above |= bits > limit;
+        negative |= bits;
     }
-    return !bad;
+    for (uint64_t i = 0; negative < 0 && i < n; i++)
+        above |= !(values[i] >= 0);
+    return !above;
 }
 
 #endif

@@ -115,7 +115,7 @@ static void attach_group(kvk_cache *c, sequence *s, uint32_t group, const lookup
             near_attach(c, s, group, t->first + i, t->pages[i]);
     }
     if (s->eviction)
-        eviction_begin_entries(s, group, 0);
+        eviction_begin_entries(c, s, group, 0);
 }
 
 /* ---- the head of one more page */
@@ -177,7 +177,7 @@ static void copy_head(kvk_cache *c, sequence *s, partial head)
         pool_set_filled(pool_of(c), page, head.n_tokens);
         table_push(&s->tables[g], page);
         if (s->eviction)
-            eviction_begin_entries(s, g, s->tables[g].n - 1);
+            eviction_begin_entries(c, s, g, s->tables[g].n - 1);
     }
     memcpy(s->tail, prefix_row(&c->store.prefix, head.node), head.n_tokens * sizeof *s->tail);
     if (c->config.extra_keys)

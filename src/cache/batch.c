@@ -36,8 +36,10 @@ static int measure_entry(kvk_cache *c, const kvk_batch_entry *e, kvk_plan *plan)
     if (end > sequence_room(c, s) || (e->n_query && !sequence_is_writable(c, s)))
         return KVK_ESTATE;
     uint32_t pages = most_entries(c, s, (uint32_t)ceil_div(end, page_tokens(c)));
-    if (eviction_of(s))
+    if (eviction_of(s)) {
+        c->plan_observed = 1;
         plan->needs |= s->eviction->needs & (KVK_NEED_MEAN | KVK_NEED_PEAK | KVK_NEED_NEAR);
+    }
     plan->n_slots += e->n_query;
     plan->n_pages = plan->form == KVK_PLAN_CSR ? plan->n_pages + pages : pages > plan->n_pages ? pages : plan->n_pages;
     return 0;
@@ -62,6 +64,7 @@ static int measure_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n
 {
     plan->n_pages = plan->n_slots = 0;
     plan->needs = 0;
+    c->plan_observed = 0;
     c->plans++;
     for (uint32_t i = 0; i < n; i++) {
         int rc = measure_entry(c, &entries[i], plan);
@@ -99,14 +102,6 @@ static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, 
     pool_of(c)->oldest_open = oldest_open(c);
 }
 
-static int has_policy(const kvk_cache *c, const kvk_batch_entry *entries, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (eviction_of(&c->sequences[(uint32_t)entries[i].seq]))
-            return 1;
-    return 0;
-}
-
 static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
     int rc = measure_plan(c, entries, n, plan);
@@ -115,7 +110,7 @@ static int batch_plan(kvk_cache *c, const kvk_batch_entry *entries, uint32_t n, 
     flight *b = prepare_batch(c, n);
     if (!b)
         return KVK_ENOMEM;
-    b->observed = has_policy(c, entries, n);
+    b->observed = c->plan_observed;
     if (b->observed && observe_prepare_plan(c, b, entries, n) < 0)
         return KVK_ENOMEM;
     plan_write(c, entries, n, plan);
@@ -189,6 +184,14 @@ static int check_result(kvk_cache *c, const flight *b, const uint32_t *accepted)
     return 0;
 }
 
+/* Rejected tokens were not observed, but those of a later batch that ended first were, and go with them. */
+static void take_off(kvk_cache *c, sequence *s, const flight_entry *e, uint32_t n_tokens)
+{
+    if (s->eviction && s->n_tokens > e->end)
+        near_cut(c, s, n_tokens / page_tokens(c));
+    sequence_set_length(c, s, n_tokens);
+}
+
 /* Takes a batch out of those in flight; its memory goes behind them for the next one. */
 static void close_batch(kvk_cache *c, flight *b)
 {
@@ -218,7 +221,7 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result,
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
         if (cut)
-            sequence_set_length(c, cut, end_of(b, i, accepted));
+            take_off(c, cut, &b->entries[i], end_of(b, i, accepted));
         if (s)
             s->n_in_flight--;
     }

@@ -15,27 +15,29 @@
 typedef struct eviction eviction; /* cache/eviction.h */
 
 typedef struct sequence {
+    /* what every step looks at lies together */
     uint32_t generation; /* of the slot; part of the handle */
     uint32_t is_open;
     uint32_t swapped;     /* its tables name pages of the host pool */
+    uint32_t n_tokens;    /* computed or planned */
+    uint32_t n_committed; /* named; <= n_tokens */
+    uint32_t n_in_flight;
+    table *tables;       /* [n_groups] */
+    eviction *eviction;  /* taken with the first policy set or page evicted */
+    uint64_t plan_mark;  /* the last look over sequences that met it */
+    uint64_t last_epoch; /* of the last batch planned with it; 0 never */
+    uint64_t cut_epoch;  /* batches up to this one were planned before it was last shortened */
+    uint32_t shape;      /* times that pages in the middle of its tables went */
+
+    uint32_t first_taint; /* tokens from here on were computed after a loss; UINT32_MAX: none were */
     uint64_t number;      /* in order of opening */
     uint32_t next_closed; /* closed: the next closed slot */
     int32_t priority;
     scope scope;
-    uint32_t n_tokens;    /* computed or planned */
-    uint32_t n_committed; /* named; <= n_tokens */
-    uint32_t chain;       /* node of the last full page named (pinned), CHAIN_ROOT or CHAIN_BROKEN */
-    uint32_t n_in_flight;
-    uint64_t last_epoch;       /* of the last batch planned with it; 0 never */
-    uint64_t cut_epoch;        /* batches up to this one were planned before it was last shortened */
-    uint64_t plan_mark;        /* the last look over sequences that met it */
-    kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
+    uint32_t chain; /* node of the last full page named (pinned), CHAIN_ROOT or CHAIN_BROKEN */
     uint32_t n_retentions;
-    uint32_t first_taint; /* tokens from here on were computed after a loss; UINT32_MAX: none were */
-    uint32_t shape;       /* times that pages in the middle of its tables went */
-    eviction *eviction;   /* taken with the first policy set or page evicted */
+    kvk_retention *retentions; /* [KVK_MAX_RETENTIONS], taken with the first one set */
     uint32_t *tail; /* the row of the last page as far as it is named: [page_tokens] tokens and what extra keys make */
-    table *tables;  /* [n_groups] */
 } sequence;
 
 /* A batch in flight, and what was planned for each of its entries. */
@@ -73,7 +75,8 @@ typedef struct recorder recorder;
 /* A page that pressure may take. */
 typedef struct candidate {
     const sequence *seq;
-    float price;
+    double price;
+    float score;
     uint32_t tier, group, number;
 } candidate;
 
@@ -120,7 +123,8 @@ struct kvk_cache {
     flight *batches; /* [n_batches] in flight, oldest first; [.. batches_made] keep their memory */
     uint32_t n_batches, batches_made, batches_cap;
     uint64_t next_epoch;
-    uint64_t plans; /* calls of kvk_batch_plan */
+    uint64_t plans;    /* calls of kvk_batch_plan */
+    int plan_observed; /* a sequence of the plan in hand has a policy */
     move_queue moves;
     uint32_t *windows;  /* [n_groups] tokens, 0: no window */
     uint8_t *row;       /* a page's content, put together of tokens and extra keys */

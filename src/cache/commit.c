@@ -188,6 +188,8 @@ static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
             return KVK_ESTATE;
     if (n_tokens < s->n_tokens)
         s->cut_epoch = s->last_epoch;
+    if (n_tokens < s->n_tokens && s->eviction) /* queries that are no more looked at the page of the cut */
+        near_cut(c, s, n_tokens / page_tokens(c));
     if (n_tokens < s->n_committed)
         unname(c, s, n_tokens);
     int gone = sequence_release(c, s, (uint32_t)ceil_div(n_tokens, page_tokens(c)));

@@ -38,7 +38,7 @@ int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *ent
         events_evicted(c, s, group, number, page);
         gone += sequence_let_go(c, s, number, page);
     }
-    eviction_compact(s, group, entries, n);
+    eviction_compact(c, s, group, entries, n);
     s->shape++;
     return gone;
 }

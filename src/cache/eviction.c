@@ -21,9 +21,9 @@ void eviction_close(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
     for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
-        memory_give(c->memory, e->groups[g].lanes, e->groups[g].lane_floats * sizeof(float));
         memory_give(c->memory, e->groups[g].near, (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
     }
+    memory_give(c->memory, e->lanes, e->lane_floats * sizeof *e->lanes);
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
     memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
@@ -35,18 +35,19 @@ void eviction_close(kvk_cache *c, sequence *s)
 /* Keeps the memory, forgets the rest. */
 static void forget_group(group_eviction *g)
 {
-    *g = (group_eviction){.limit = UINT32_MAX,
-                          .lanes = g->lanes,
-                          .lane_floats = g->lane_floats,
-                          .near = g->near,
-                          .near_cap = g->near_cap};
+    *g = (group_eviction){.limit = UINT32_MAX, .near = g->near, .near_cap = g->near_cap};
 }
 
 void eviction_forget(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    *e = (eviction){
-        .groups = e->groups, .near = e->near, .budgets = e->budgets, .shared = e->shared, .shared_cap = e->shared_cap};
+    *e = (eviction){.groups = e->groups,
+                    .lanes = e->lanes,
+                    .lane_floats = e->lane_floats,
+                    .near = e->near,
+                    .budgets = e->budgets,
+                    .shared = e->shared,
+                    .shared_cap = e->shared_cap};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         forget_group(&e->groups[g]);
         s->tables[g].indexed = 0;
@@ -85,18 +86,26 @@ int eviction_furnish(kvk_cache *c, sequence *s)
     return KVK_ENOMEM;
 }
 
-/* Room for n entries: first more memory, with the lanes where they were, then the lanes further apart. */
-static int grow_lanes(kvk_cache *c, group_eviction *g, uint32_t n_lanes, uint32_t kept, uint64_t n)
+/* Room for n entries in each table: first more memory, with the lanes where they were, then the lanes further apart. */
+static int grow_lanes(kvk_cache *c, const sequence *s, eviction *e, uint32_t n_scores, uint64_t n)
 {
-    if (n_lanes == 0 || n <= g->lane_cap)
+    uint32_t rows = n_scores * c->config.n_groups;
+    if (rows == 0 || n <= e->lane_cap)
         return 0;
-    if (memory_grow(c->memory, &g->lanes, &g->lane_floats, n * n_lanes, sizeof *g->lanes) < 0)
+    if (memory_grow(c->memory, &e->lanes, &e->lane_floats, n * rows, sizeof *e->lanes) < 0)
         return KVK_ENOMEM;
-    uint32_t cap = g->lane_floats / n_lanes;
-    for (uint32_t k = n_lanes; k-- > 1;)
-        memmove(g->lanes + (size_t)k * cap, g->lanes + (size_t)k * g->lane_cap, kept * sizeof *g->lanes);
-    g->lane_cap = cap;
+    uint32_t cap = e->lane_floats / rows;
+    for (uint32_t r = rows; e->lane_cap && r-- > 1;)
+        memmove(e->lanes + (size_t)r * cap, e->lanes + (size_t)r * e->lane_cap,
+                s->tables[r % c->config.n_groups].n * sizeof *e->lanes);
+    e->lane_cap = cap;
     return 0;
+}
+
+/* How far apart lanes can be in the memory that there is. */
+static uint32_t lane_cap_for(const kvk_cache *c, const eviction *e, uint32_t n_scores)
+{
+    return n_scores ? e->lane_floats / n_scores / c->config.n_groups : 0;
 }
 
 static uint32_t n_lanes_of(const eviction *e)
@@ -113,7 +122,7 @@ static uint32_t lanes_copied(const kvk_policy *policy)
 static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 {
     evict_scratch *e = &c->evict;
-    uint64_t all = 0, longest = 1;
+    uint64_t all = 1, longest = 1;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);
@@ -130,26 +139,23 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (grow_lanes(c, &s->eviction->groups[g], n_lanes_of(s->eviction), s->tables[g].n, n) < 0)
-            return KVK_ENOMEM;
+    if (grow_lanes(c, s, s->eviction, n_lanes_of(s->eviction), n) < 0)
+        return KVK_ENOMEM;
     return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
 }
 
 /* ---- entries that come and go */
 
-void eviction_begin_entries(sequence *s, uint32_t group, uint32_t from)
+void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
 {
-    group_eviction *g = &s->eviction->groups[group];
     for (uint32_t k = 0; k < n_lanes_of(s->eviction) && s->tables[group].n > from; k++)
-        memset(g->lanes + (size_t)k * g->lane_cap + from, 0, (s->tables[group].n - from) * sizeof(float));
+        memset(eviction_lane(c, s->eviction, group, k) + from, 0, (s->tables[group].n - from) * sizeof(float));
 }
 
-void eviction_slide(sequence *s, uint32_t group, uint32_t gone)
+void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone)
 {
-    group_eviction *g = &s->eviction->groups[group];
     for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++) {
-        float *lane = g->lanes + (size_t)k * g->lane_cap;
+        float *lane = eviction_lane(c, s->eviction, group, k);
         memmove(lane, lane + gone, s->tables[group].n * sizeof *lane);
     }
 }
@@ -165,14 +171,13 @@ static void close_gaps(void *array, size_t item, uint32_t n, const uint32_t *gon
     }
 }
 
-void eviction_compact(sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone)
+void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone)
 {
     table *t = &s->tables[group];
-    group_eviction *g = &s->eviction->groups[group];
     close_gaps(t->pages, sizeof *t->pages, t->n, gone, n_gone);
     close_gaps(t->index, sizeof *t->index, t->n, gone, n_gone);
     for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++)
-        close_gaps(g->lanes + (size_t)k * g->lane_cap, sizeof(float), t->n, gone, n_gone);
+        close_gaps(eviction_lane(c, s->eviction, group, k), sizeof(float), t->n, gone, n_gone);
     t->n -= n_gone;
     t->lost += n_gone;
 }
@@ -186,16 +191,17 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         const group_eviction *from = &parent->eviction->groups[g];
         group_eviction *to = &child->eviction->groups[g];
-        to->lane_cap = n_lanes_of(parent->eviction) ? to->lane_floats / n_lanes_of(parent->eviction) : 0;
         if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
-            table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0 ||
-            grow_lanes(c, to, n_lanes_of(parent->eviction), 0, parent->tables[g].n) < 0)
+            table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
             return KVK_ENOMEM;
         if (from->n_near &&
             memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
-    if (memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
+    if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
+                    (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * parent->eviction->lane_cap,
+                    sizeof(float)) < 0 ||
+        memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
                     sizeof(float)) < 0)
         return KVK_ENOMEM;
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
@@ -205,15 +211,11 @@ static void fork_group(const kvk_cache *c, sequence *child, const sequence *pare
 {
     const group_eviction *from = &parent->eviction->groups[g];
     group_eviction *to = &child->eviction->groups[g], had = *to;
-    uint32_t n_lanes = n_lanes_of(parent->eviction);
     *to = *from;
-    to->lanes = had.lanes;
-    to->lane_floats = had.lane_floats;
-    to->lane_cap = n_lanes ? had.lane_floats / n_lanes : 0;
     to->near = had.near;
     to->near_cap = had.near_cap;
-    for (uint32_t k = 0; k < n_lanes && parent->tables[g].n; k++)
-        memcpy(to->lanes + (size_t)k * to->lane_cap, from->lanes + (size_t)k * from->lane_cap,
+    for (uint32_t k = 0; k < n_lanes_of(parent->eviction) && parent->tables[g].n; k++)
+        memcpy(eviction_lane(c, child->eviction, g, k), eviction_lane(c, parent->eviction, g, k),
                parent->tables[g].n * sizeof(float));
     if (from->n_near)
         memcpy(to->near, from->near, (size_t)from->n_near * near_channels(c, g) * sizeof(float));
@@ -228,6 +230,9 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .needs = parent->eviction->needs,
                      .asked_at = parent->eviction->asked_at,
                      .groups = to->groups,
+                     .lanes = to->lanes,
+                     .lane_floats = to->lane_floats,
+                     .lane_cap = lane_cap_for(c, to, n_lanes_of(parent->eviction)),
                      .near = to->near,
                      .shared = to->shared,
                      .shared_cap = to->shared_cap,
@@ -237,6 +242,7 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
         memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
+    near_show(c, to);
 }
 
 /* ---- settings */
@@ -269,15 +275,21 @@ static int evicts(const kvk_eviction *settings)
     return settings->choice.policy->rank != NULL;
 }
 
-static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
+/* Before the slope; 0: no limit. */
+static uint32_t budget_asked(const kvk_eviction *settings, uint32_t group)
 {
     const kvk_policy *policy = settings->choice.policy;
     if (!evicts(settings))
         return 0;
     if (settings->budgets)
         return settings->budgets[group];
-    uint32_t own = policy->budget ? policy->budget(settings->choice.knobs) : 0;
-    return sloped(c, settings, settings->budget ? settings->budget : own, group);
+    return settings->budget || !policy->budget ? settings->budget : policy->budget(settings->choice.knobs);
+}
+
+static uint32_t budget_of(const kvk_cache *c, const kvk_eviction *settings, uint32_t group)
+{
+    uint32_t budget = budget_asked(settings, group);
+    return settings->budgets ? budget : sloped(c, settings, budget, group);
 }
 
 /* Pages that no eviction can go below. */
@@ -297,8 +309,8 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
         uint32_t budget = budget_of(c, settings, g);
         if (budget > KVK_MAX_TOKENS)
             return KVK_EINVAL;
-        int unlimited = budget == 0 && (settings->budgets || settings->budget == 0 || !evicts(settings));
-        if (!unlimited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
+        int limited = budget_asked(settings, g) > 0;
+        if (limited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
             return KVK_EINVAL;
         e->budgets[g] = budget;
     }
@@ -316,11 +328,11 @@ static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
     if (c->near_stride == 0)
         e->needs &= ~(uint32_t)KVK_NEED_NEAR;
     e->asked_at = 0;
+    e->lane_cap = lane_cap_for(c, e, policy->n_scores);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         group_eviction *group = &e->groups[g];
         group->budget = e->budgets[g];
         group->limit = group->budget ? group->budget / page_tokens(c) : UINT32_MAX;
-        group->lane_cap = policy->n_scores ? group->lane_floats / policy->n_scores : 0;
         group->lost = 0;
     }
 }
@@ -331,7 +343,7 @@ static void begin_scores(kvk_cache *c, sequence *s)
     near_cut(c, s, 0);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         const table *t = &s->tables[g];
-        eviction_begin_entries(s, g, 0);
+        eviction_begin_entries(c, s, g, 0);
         for (uint32_t k = 0; c->near_stride && k < t->n; k++)
             near_attach(c, s, g, table_number(t, k), t->pages[k]);
     }
@@ -341,13 +353,15 @@ static void begin_scores(kvk_cache *c, sequence *s)
 static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near)
 {
     const kvk_policy *policy = settings->choice.policy;
+    uint32_t longest = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        group_eviction *group = &s->eviction->groups[g];
-        if (table_keep_index(c->memory, &s->tables[g]) < 0 ||
-            memory_grow(c->memory, &group->lanes, &group->lane_floats, (uint64_t)s->tables[g].cap * policy->n_scores,
-                        sizeof *group->lanes) < 0)
+        if (table_keep_index(c->memory, &s->tables[g]) < 0)
             return KVK_ENOMEM;
+        longest = max_u32(longest, s->tables[g].cap);
     }
+    if (memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
+                    (uint64_t)longest * policy->n_scores * c->config.n_groups, sizeof(float)) < 0)
+        return KVK_ENOMEM;
     if (c->near_stride && near_prepare_all(c, s, n_near) < 0)
         return KVK_ENOMEM;
     return prepare_scratch(c, s, lanes_copied(policy));

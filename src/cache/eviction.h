@@ -18,9 +18,7 @@
 typedef struct group_eviction {
     uint32_t budget; /* tokens; 0: no limit */
     uint32_t limit;  /* pages of the budget; UINT32_MAX: no limit */
-    float *lanes;    /* [n_scores][lane_cap] the policy's numbers by table entry */
-    uint32_t lane_cap, lane_floats;
-    float *near; /* [near_cap][channels] near peaks by page number, dropped pages' too */
+    float *near;     /* [near_cap][channels] near peaks by page number, dropped pages' too */
     uint32_t near_cap, n_near;
     uint64_t pages_evicted, tokens_evicted;
     uint64_t queries; /* observed */
@@ -36,8 +34,10 @@ struct eviction {
     uint32_t needs;
     uint32_t asked_at;      /* n_tokens when a KVK_NEED_ASK policy was asked last */
     group_eviction *groups; /* [n_groups] */
-    kvk_near *near;         /* [n_groups] for views */
-    float *shared;          /* [shared_cap] the policy's number of each page that has near peaks */
+    float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
+    uint32_t lane_cap, lane_floats;
+    kvk_near *near; /* [n_groups] the near peaks as views show them */
+    float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
     uint32_t shared_cap, n_shared;
     uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
@@ -59,6 +59,12 @@ static inline eviction *eviction_of(const sequence *s)
     return s->eviction && s->eviction->is_on ? s->eviction : NULL;
 }
 
+/* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
+static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32_t group, uint32_t k)
+{
+    return e->lanes ? e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap : NULL;
+}
+
 /* Pages of a limit that a number of tokens stands for, rounded up. */
 static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
 {
@@ -77,17 +83,17 @@ void eviction_forget(kvk_cache *c, sequence *s);
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
 /* Zeroes the numbers of entries from `from` on. */
-void eviction_begin_entries(sequence *s, uint32_t group, uint32_t from);
+void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from);
 
 /* A fork takes over its parent's eviction; room first, which can fail. */
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 
 /* Entries that were pages [from, end) of a table are gone: the others' numbers move up. */
-void eviction_compact(sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
+void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
 
 /* The first entries of a table are gone. */
-void eviction_slide(sequence *s, uint32_t group, uint32_t gone);
+void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone);
 
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
 int eviction_furnish(kvk_cache *c, sequence *s);
@@ -103,8 +109,8 @@ int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
 
 moment eviction_now(const kvk_cache *c, const sequence *s);
 
-/* The moment when the text was n_tokens long, once the batch that is about to end has ended. */
-moment eviction_at(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
+/* The same when its text had n_tokens, with a batch as if it had ended (may be NULL). */
+moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
 
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
@@ -178,6 +184,9 @@ int near_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
 /* The same whatever its policy. */
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
+
+/* The views of near peaks as they are now. */
+void near_show(const kvk_cache *c, eviction *e);
 
 /* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);

@@ -13,15 +13,25 @@ static int keeps_near(const sequence *s)
     return eviction_of(s) && (s->eviction->needs & KVK_NEED_NEAR);
 }
 
+void near_show(const kvk_cache *c, eviction *e)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
+                                .n_pages = e->groups[g].n_near,
+                                .layers = c->groups[g].near_layers,
+                                .heads = c->groups[g].near_heads};
+}
+
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+    int rc = memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
+    for (uint32_t g = 0; rc == 0 && g < c->config.n_groups; g++) {
         group_eviction *e = &s->eviction->groups[g];
-        if (near_channels(c, g) &&
-            memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near) < 0)
-            return KVK_ENOMEM;
+        if (near_channels(c, g))
+            rc = memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near);
     }
-    return memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
+    near_show(c, s->eviction); /* also after a failure: some may have moved */
+    return rc;
 }
 
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
@@ -36,7 +46,7 @@ static float *near_at(kvk_cache *c, sequence *s, uint32_t group, uint32_t number
     size_t channels = near_channels(c, group);
     if (number >= e->n_near) {
         memset(e->near + e->n_near * channels, 0, (number + 1 - e->n_near) * channels * sizeof *e->near);
-        e->n_near = number + 1;
+        e->n_near = s->eviction->near[group].n_pages = number + 1;
     }
     if (number >= s->eviction->n_shared) {
         memset(s->eviction->shared + s->eviction->n_shared, 0, (number + 1 - s->eviction->n_shared) * sizeof(float));
@@ -57,6 +67,7 @@ void near_cut(kvk_cache *c, sequence *s, uint32_t number)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         s->eviction->groups[g].n_near = min_u32(s->eviction->groups[g].n_near, number);
     s->eviction->n_shared = min_u32(s->eviction->n_shared, number);
+    near_show(c, s->eviction);
 }
 
 /* ---- of pages that can be found */
@@ -87,8 +98,9 @@ void near_publish(kvk_cache *c, const sequence *s, uint32_t group, uint32_t numb
 
 void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end)
 {
-    if (!table_holds(&s->tables[group], number))
-        return;
+    if (c->config.content == KVK_CONTENT_NONE || ((uint64_t)number + 1) * page_tokens(c) > s->n_committed ||
+        !table_holds(&s->tables[group], number))
+        return; /* nobody can find it */
     uint32_t page = *table_at(&s->tables[group], number);
     if (c->store.pool.pages[page].content == CONTENT_NONE || c->near_sealed[page])
         return;

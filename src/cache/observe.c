@@ -60,7 +60,7 @@ typedef struct mass_reader {
     const kvk_masses *m;
     const uint32_t *accepted;
     uint32_t i;        /* the entry in hand */
-    uint64_t *mean_at; /* [n_groups] where its values begin */
+    uint64_t *mean_at; /* [n_groups] where its values begin in each group */
     uint64_t *near_at;
 } mass_reader;
 
@@ -140,7 +140,7 @@ static uint32_t counted_rows(const mass_reader *r)
 
 static uint32_t queries_of(const mass_reader *r)
 {
-    if (rows_of(r) == entry_of(r)->n_query)
+    if (rows_of(r) > 1)
         return 1;
     return r->m->n_summed ? r->m->n_summed[r->i] : entry_of(r)->n_query;
 }
@@ -160,14 +160,19 @@ static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t r
 
 #define ROUNDING 1.001f /* a mass may be this much above what it can be at most */
 
+/* Where the next entry's values begin depends on it, so it must be right for entries too whose values are not read. */
 static int check_shape(const mass_reader *r)
 {
-    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query, accepted = accepted_of(r);
+    uint32_t rows = rows_of(r), n_query = entry_of(r)->n_query;
     if (rows != 1 && rows != n_query)
         return KVK_EINVAL;
-    if (r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query)
-        return KVK_EINVAL;
-    return rows == 1 && accepted > 0 && accepted < n_query ? KVK_EINVAL : 0;
+    return r->m->n_summed && rows == 1 && r->m->n_summed[r->i] > n_query ? KVK_EINVAL : 0;
+}
+
+/* A row that is a sum counts as a whole. */
+static int is_cut(const mass_reader *r)
+{
+    return rows_of(r) == 1 && accepted_of(r) > 0 && accepted_of(r) < entry_of(r)->n_query;
 }
 
 /* True if the caller's arrays reach as far as the entry in hand. */
@@ -193,15 +198,27 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
     return 0;
 }
 
+/* The groups of an entry lie far apart: one's values are fetched while those of the one before are read. */
+static void fetch_masses(const mass_reader *r, uint32_t group)
+{
+    if (group == r->c->config.n_groups)
+        return;
+    const float *mean = row_at(r, r->m->mean, group, 0);
+    for (uint32_t k = 0; k < listing_of(r, group)->n; k += 16)
+        __builtin_prefetch(mean + k);
+}
+
 static int check_entry(const mass_reader *r)
 {
     const sequence *s = observed_sequence(r);
     for (uint32_t g = 0; g < r->c->config.n_groups; g++)
         if (!has_places(r, g))
             return KVK_EINVAL;
-    int rc = s ? check_shape(r) : 0;
-    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++)
+    int rc = s && is_cut(r) ? KVK_EINVAL : check_shape(r);
+    for (uint32_t g = 0; s && rc == 0 && counted_rows(r) > 0 && g < r->c->config.n_groups; g++) {
+        fetch_masses(r, g + 1);
         rc = check_group(r, s->eviction, g);
+    }
     return rc;
 }
 
@@ -218,16 +235,34 @@ int observe_check(kvk_cache *c, const flight *b, const kvk_batch_result *result)
 
 /* ---- taking in */
 
+#define BLOCK 512u /* few enough additions in a row for float */
+
+typedef float lanes __attribute__((vector_size(16)));
+
+static double sum_block(const float *values, uint32_t n)
+{
+    lanes sums[4] = {{0}}, next[4];
+    double sum = 0;
+    uint32_t k = 0;
+    for (; k + 16 <= n; k += 16) {
+        memcpy(next, values + k, sizeof next);
+        for (uint32_t j = 0; j < 4; j++)
+            sums[j] += next[j];
+    }
+    sums[0] += sums[1] + (sums[2] + sums[3]);
+    for (uint32_t j = 0; j < 4; j++)
+        sum += (double)sums[0][j];
+    for (; k < n; k++)
+        sum += (double)values[k];
+    return sum;
+}
+
 static double sum_of(const float *values, uint32_t n)
 {
-    double sum[4] = {0, 0, 0, 0};
-    uint32_t k = 0;
-    for (; k + 4 <= n; k += 4)
-        for (uint32_t j = 0; j < 4; j++)
-            sum[j] += (double)values[k + j];
-    for (; k < n; k++)
-        sum[0] += (double)values[k];
-    return sum[0] + sum[1] + sum[2] + sum[3];
+    double sum = 0;
+    for (uint32_t k = 0; k < n; k += BLOCK)
+        sum += sum_block(values + k, min_u32(BLOCK, n - k));
+    return sum;
 }
 
 /* A row in the order of the table as it is now: pages lost since the plan are left out, pages that came since get 0. */
@@ -263,9 +298,9 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
 {
     const eviction *e = s->eviction;
     const kvk_policy *policy = eviction_policy(e);
-    float *lanes[KVK_MAX_SCORES];
-    kvk_policy_view view = eviction_view(r->c, s, group, end, lanes);
-    kvk_observation seen = {end - (rows_of(r) == 1 ? entry_of(r)->n_query : 1), queries_of(r), NULL, NULL};
+    float *scores[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(r->c, s, group, end, scores);
+    kvk_observation seen = {end - queries_of(r), queries_of(r), NULL, NULL}; /* a sum is over the last ones */
     seen.mean = fitted(r, s, group, row_at(r, r->m->mean, group, row), 0);
     if ((e->needs & KVK_NEED_PEAK) && r->m->peak)
         seen.peak = fitted(r, s, group, row_at(r, r->m->peak, group, row), 1);
@@ -295,21 +330,41 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens % page_tokens(r->c))
         return;
-    moment at = eviction_at(r->c, s, n_tokens, r->b);
+    moment at = eviction_moment(r->c, s, n_tokens, r->b);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);
+}
+
+static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
+{
+    return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
+}
+
+/* The scores of a group, and the near peaks of its two newest pages, as fetch_masses. */
+static void fetch_scores(const mass_reader *r, const sequence *s, uint32_t group)
+{
+    if (group == r->c->config.n_groups)
+        return;
+    const float *lane = eviction_lane(r->c, s->eviction, group, 0), *near = s->eviction->groups[group].near;
+    for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
+        __builtin_prefetch(lane + k, 1);
+    uint32_t channels = near_channels(r->c, group);
+    for (uint32_t k = 0; tells_near(r, s, group) && k < 2 * channels + 15; k += 16)
+        __builtin_prefetch(near + near_from(r) * channels + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
 {
     if (row > 0)
         trim_before(r, s, end - 1);
-    for (uint32_t g = 0; (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && g < r->c->config.n_groups; g++)
-        if (near_channels(r->c, g))
-            observe_near(r, s, g, row, end); /* in all groups first: a policy looks across them */
-    for (uint32_t g = 0; g < r->c->config.n_groups; g++)
+    for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
+        fetch_masses(r, g + 1);
+        fetch_scores(r, s, g + 1);
+        if (tells_near(r, s, g))
+            observe_near(r, s, g, row, end);
         observe_group(r, s, g, row, end);
+    }
 }
 
 static void observe_entry(const mass_reader *r)

@@ -25,8 +25,10 @@ static int recompute(kvk_cache *c, sequence *s)
     s->cut_epoch = s->last_epoch;
     s->n_tokens = s->n_committed = 0;
     s->first_taint = UINT32_MAX;
-    if (s->eviction)
+    if (s->eviction) {
         near_cut(c, s, 0);
+        s->eviction->asked_at = 0;
+    }
     return gone;
 }
 

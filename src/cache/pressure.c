@@ -26,16 +26,21 @@ static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t
     return e->counts[group];
 }
 
-/* Sets c->evict.eligible to the pages of a table that come free at once. Returns how many may go. */
+/* Sets c->evict.eligible to the pages that may go. Returns how many the table holds. */
 static uint32_t open_source(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker,
-                            kvk_policy_view *view)
+                            const kvk_policy_view *view)
+{
+    eviction_eligible(c, s, group, eviction_now(c, s), view);
+    return view->n - withhold_victims(c, s, group, asker);
+}
+
+/* Leaves of them those that come free at once. Returns how many may go of a table that holds so many. */
+static uint32_t leave_free_ones(const kvk_cache *c, const sequence *s, const kvk_policy_view *view, uint32_t held)
 {
     const evict_scratch *e = &c->evict;
     uint32_t floor = pages_of_tokens(c, s->eviction->settings.floor), n = 0;
-    eviction_eligible(c, s, group, eviction_now(c, s), view);
-    uint32_t held = view->n - withhold_victims(c, s, group, asker);
     for (uint32_t k = 0; k < view->n; k++) {
-        e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[group].pages[k]);
+        e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[view->group].pages[k]);
         n += e->eligible[k];
     }
     return held > floor ? min_u32(n, held - floor) : 0;
@@ -49,7 +54,7 @@ uint64_t pressure_count(const kvk_cache *c, const sequence *s, uint64_t missing)
         const sequence *from = &c->sequences[i];
         for (uint32_t g = 0; yields(from, s) && g < c->config.n_groups; g++) {
             kvk_policy_view view = eviction_view(c, from, g, from->n_tokens, lanes);
-            n += open_source(c, from, g, s, &view);
+            n += leave_free_ones(c, from, &view, open_source(c, from, g, s, &view));
         }
     }
     return n < missing ? n : missing;
@@ -67,7 +72,11 @@ static int is_dearer(const candidate *a, const candidate *b)
         return a->price > b->price;
     if (a->seq != b->seq)
         return a->seq->number < b->seq->number;
-    return a->group != b->group ? a->group > b->group : a->number > b->number;
+    if (a->group != b->group)
+        return a->group > b->group;
+    if (a->score < b->score || a->score > b->score) /* where prices mean nothing */
+        return a->score > b->score;
+    return a->number > b->number;
 }
 
 /* By table, and in it by page number. */
@@ -112,14 +121,13 @@ static int offer(evict_scratch *e, uint32_t missing, const candidate *page)
     return 1;
 }
 
-/* The share of a table's score that is lost with a page. */
-static float price_of(float score, double total)
+/* The share of a table's score that is lost with a page: in a table prices rise as scores do. */
+static double price_of(float score, double total)
 {
-    double price = total > 0 ? (double)score / total : 0;
-    return price >= 0 ? (float)price : -INFINITY;
+    return total > 0 && isfinite(total) ? (double)score / total : 0;
 }
 
-/* Offers a table's pages in the order in which they go. */
+/* Offers a table's pages in the order in which they go: when one is too dear the rest is. */
 static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker, uint32_t missing)
 {
     evict_scratch *e = &c->evict;
@@ -127,15 +135,19 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
     kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
     view.eligible = e->eligible;
     double total = 0;
-    uint32_t quota = open_source(c, s, group, asker, &view);
-    if (quota == 0)
-        return;
-    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
+    uint32_t held = open_source(c, s, group, asker, &view);
+    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier); /* shared pages have their place in it */
+    uint32_t quota = leave_free_ones(c, s, &view, held);
     for (uint32_t k = 0; k < view.n; k++)
         total += (double)e->score[k];
     for (uint32_t n = 0; n < quota; n++) {
         uint32_t k = eviction_next(c, view.n);
-        candidate page = {s, price_of(e->score[k], total), e->tier[k], group, table_number(&s->tables[group], k)};
+        candidate page = {.seq = s,
+                          .price = price_of(e->score[k], total),
+                          .score = e->score[k],
+                          .tier = e->tier[k],
+                          .group = group,
+                          .number = table_number(&s->tables[group], k)};
         if (!offer(e, missing, &page))
             return;
         e->eligible[k] = 0;

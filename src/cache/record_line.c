@@ -97,7 +97,7 @@ static decimal shortest(double value)
         d.places = n - 1 - first;
         d.digits = (uint64_t)(scale(value, d.places) + 0.5);
     } while (++n <= 9 && (abs(d.places) > 22 || (float)scale((double)d.digits, -d.places) != (float)value));
-    for (; d.digits % 10 == 0; d.digits /= 10)
+    for (; d.digits % 10 == 0 && d.places != 0; d.digits /= 10)
         d.places--;
     return d;
 }

@@ -135,7 +135,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
         while (table_end(t) < g->pages)
             table_push(t, take_page(c, i));
         if (s->eviction)
-            eviction_begin_entries(s, i, had);
+            eviction_begin_entries(c, s, i, had);
     }
     c->counters.pages_taken += g->need;
     pool_note_peak(pool_of(c));
@@ -154,13 +154,19 @@ static void apply(kvk_cache *c, sequence *s, const growth *g, const trim *t, uin
     apply_growth(c, s, g);
 }
 
+/* True if there is room already and nothing to be trimmed: the usual case of a decode step. */
+static int fits(const kvk_cache *c, const sequence *s, uint32_t n_tokens)
+{
+    return !s->eviction && (uint64_t)s->n_tokens + n_tokens <= sequence_room(c, s) && sequence_is_writable(c, s);
+}
+
 static int reserve(kvk_cache *c, sequence *s, const growth *g, const trim *t, kvk_effort effort)
 {
     int can = reserve_judge(c, g, effort);
     uint64_t missing = reserve_missing(c, g, can, effort);
     if (can != KVK_OK && !missing)
         return can == KVK_LATER ? KVK_ENOPAGE : KVK_ENEVER;
-    if (g->need == 0 && g->tails == 0 && t->victims == 0 && !t->asked) /* the usual case of a decode step */
+    if (g->need == 0 && g->tails == 0 && t->victims == 0 && !t->asked)
         return 0;
     int rc = missing ? pressure_plan(c, s, (uint32_t)missing) : 0;
     if (rc < 0)
@@ -178,7 +184,7 @@ int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort eff
     sequence *s;
     uint32_t had = 0;
     int rc = sequence_use(cache, seq, &s);
-    if (rc == 0) {
+    if (rc == 0 && !fits(cache, s, n_tokens)) {
         trim t;
         growth g = plan_growth(cache, s, n_tokens, &t);
         had = table_end(&s->tables[0]);

@@ -76,7 +76,9 @@ int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n)
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &s->tables[g], n) < 0)
             return KVK_ENOMEM;
-    return s->eviction ? eviction_prepare(c, s, n) : 0;
+    if (s->eviction && (eviction_prepare(c, s, n) < 0 || near_prepare(c, s, n) < 0))
+        return KVK_ENOMEM;
+    return 0;
 }
 
 int sequence_has_lost(const kvk_cache *c, const sequence *s)
@@ -118,7 +120,7 @@ static void slide_table(kvk_cache *c, sequence *s, uint32_t group, uint32_t from
     if (t->indexed)
         memmove(t->index, t->index + gone, t->n * sizeof *t->index);
     if (s->eviction)
-        eviction_slide(s, group, gone);
+        eviction_slide(c, s, group, gone);
     s->shape++;
 }
 
@@ -137,15 +139,25 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
     return n_tokens <= before ? 0 : min_u32(page_tokens(c), (uint32_t)(n_tokens - before));
 }
 
+/* What is known of the text from there on is forgotten; pages that stay reserved begin anew. */
+static void begin_anew(const kvk_cache *c, sequence *s, uint32_t n_tokens)
+{
+    uint32_t end = (uint32_t)ceil_div(n_tokens, page_tokens(c));
+    if (s->eviction->asked_at > n_tokens)
+        s->eviction->asked_at = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        eviction_begin_entries(c, s, g, table_entries(&s->tables[g], end));
+}
+
 /* What was computed after a loss may be gone, and what was lost too. */
-static void shorten(kvk_cache *c, sequence *s, uint32_t n_tokens)
+static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens <= s->first_taint && !sequence_has_lost(c, s))
         s->first_taint = UINT32_MAX;
     else if (s->first_taint != UINT32_MAX)
         s->first_taint = min_u32(s->first_taint, n_tokens);
     if (s->eviction)
-        near_cut(c, s, n_tokens / page_tokens(c));
+        begin_anew(c, s, n_tokens);
 }
 
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
@@ -155,10 +167,13 @@ void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
     if (n_tokens < s->n_tokens)
         shorten(c, s, n_tokens);
     s->n_tokens = n_tokens;
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        for (uint32_t i = max_u32(first, s->tables[g].first); i < min_u32(end, table_end(&s->tables[g])); i++)
-            if (table_holds(&s->tables[g], i) && pool_is_private(pool_of(c), *table_at(&s->tables[g], i)))
-                pool_set_filled(pool_of(c), *table_at(&s->tables[g], i), sequence_tokens_in(c, n_tokens, i));
+    for (uint32_t g = 0; g < c->config.n_groups; g++) {
+        const table *t = &s->tables[g];
+        uint32_t from = max_u32(first, t->first), entry = from < table_end(t) ? table_find(t, from) : t->n;
+        for (; entry < t->n && table_number(t, entry) < end; entry++)
+            if (pool_is_private(pool_of(c), t->pages[entry]))
+                pool_set_filled(pool_of(c), t->pages[entry], sequence_tokens_in(c, n_tokens, table_number(t, entry)));
+    }
 }
 
 int sequence_furnish(kvk_cache *c, sequence *s)

@@ -164,19 +164,20 @@ static uint32_t n_lanes_of(const eviction *e, const table *t)
     return e->is_on && t->n ? eviction_policy(e)->n_scores : 0;
 }
 
-static void put_lanes(state_writer *w, const eviction *e, const table *t, uint32_t group)
+static void put_lanes(state_writer *w, const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    const group_eviction *g = &e->groups[group];
-    for (uint32_t k = 0; k < n_lanes_of(e, t); k++)
-        state_put_floats(w, g->lanes + (size_t)k * g->lane_cap, t->n);
+    const table *t = &s->tables[group];
+    for (uint32_t k = 0; k < n_lanes_of(s->eviction, t); k++)
+        state_put_floats(w, eviction_lane(c, s->eviction, group, k), t->n);
 }
 
-static void get_lanes(state_reader *r, const eviction *e, const table *t, uint32_t group)
+static void get_lanes(state_reader *r, const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    const group_eviction *g = &e->groups[group];
+    const eviction *e = s->eviction;
+    const table *t = &s->tables[group];
     float *lanes[KVK_MAX_SCORES];
     for (uint32_t k = 0; k < n_lanes_of(e, t); k++) {
-        lanes[k] = g->lanes + (size_t)k * g->lane_cap;
+        lanes[k] = eviction_lane(c, e, group, k);
         state_get_floats(r, lanes[k], t->n);
     }
     require(r, r->failed || n_lanes_of(e, t) == 0 || policy_scores_are_sound(&e->settings.choice, lanes, t->n));
@@ -218,6 +219,7 @@ static void get_text_near(state_reader *r, kvk_cache *c, const sequence *s)
     require_memory(r, memory_grow(c->memory, &e->shared, &e->shared_cap, e->n_shared, sizeof *e->shared));
     if (!r->failed)
         state_get_floats(r, e->shared, e->n_shared);
+    near_show(c, e);
 }
 
 /* ---- all of it */
@@ -232,7 +234,7 @@ void state_put_eviction(state_writer *w, const kvk_cache *c, const sequence *s)
         put_settings(w, c, e);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         put_counts(w, &e->groups[g]);
-        put_lanes(w, e, &s->tables[g], g);
+        put_lanes(w, c, s, g);
     }
     if (keeps_near(e))
         put_text_near(w, c, e);
@@ -247,7 +249,7 @@ void state_get_eviction(state_reader *r, kvk_cache *c, sequence *s)
         get_settings(r, c, s);
     for (uint32_t g = 0; g < c->config.n_groups && !r->failed; g++) {
         get_counts(r, &e->groups[g]);
-        get_lanes(r, e, &s->tables[g], g);
+        get_lanes(r, c, s, g);
     }
     if (keeps_near(e) && !r->failed)
         get_text_near(r, c, s);

@@ -4,45 +4,30 @@
 
 #include <string.h>
 
-static uint32_t start_of_oldest(const kvk_cache *c, kvk_seq handle, uint32_t n_tokens, const flight *ending)
+moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
 {
-    uint32_t oldest = n_tokens;
-    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
+    moment at = {n_tokens, n_tokens};
+    kvk_seq handle = sequence_handle(c, s);
+    for (const flight *b = c->batches; s->n_in_flight && b < c->batches + c->n_batches; b++)
         for (uint32_t i = 0; b != ending && i < b->n; i++)
             if (b->entries[i].seq == handle)
-                oldest = min_u32(oldest, b->entries[i].end - b->entries[i].n_query);
-    return oldest;
-}
-
-moment eviction_at(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
-{
-    uint32_t others = s->n_in_flight - (ending != NULL);
-    return (moment){n_tokens, others ? start_of_oldest(c, sequence_handle(c, s), n_tokens, ending) : n_tokens};
+                at.settled = min_u32(at.settled, b->entries[i].end - b->entries[i].n_query);
+    return at;
 }
 
 moment eviction_now(const kvk_cache *c, const sequence *s)
 {
-    return eviction_at(c, s, s->n_tokens, NULL);
+    return eviction_moment(c, s, s->n_tokens, NULL);
 }
 
 /* ---- views */
-
-static const kvk_near *near_views(const kvk_cache *c, const eviction *e)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
-                                .n_pages = e->groups[g].n_near,
-                                .layers = c->groups[g].near_layers,
-                                .heads = c->groups[g].near_heads};
-    return e->near;
-}
 
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
 {
     const eviction *e = s->eviction;
     const group_eviction *g = &e->groups[group];
     for (uint32_t k = 0; k < eviction_policy(e)->n_scores; k++)
-        lanes[k] = g->lanes ? g->lanes + (size_t)k * g->lane_cap : NULL; /* none as long as no page came */
+        lanes[k] = eviction_lane(c, e, group, k);
     return (kvk_policy_view){.knobs = e->settings.choice.knobs,
                              .group = group,
                              .n_groups = c->config.n_groups,
@@ -54,7 +39,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
-                             .near = e->needs & KVK_NEED_NEAR ? near_views(c, e) : NULL};
+                             .near = e->needs & KVK_NEED_NEAR ? e->near : NULL};
 }
 
 /* ---- eligibility */
@@ -148,12 +133,18 @@ static uint32_t pages_over(const kvk_cache *c, const sequence *s, const kvk_poli
     return held > limit ? (uint32_t)(held - limit) + e->settings.slack : 0;
 }
 
+/* A target is looked at once per page, so that drafts come to the same tables as plain decoding. */
+static int aims(const kvk_cache *c, const eviction *e, const kvk_policy_view *view)
+{
+    return e->settings.target > 0 && view->n_tokens % page_tokens(c) == 0;
+}
+
 static uint32_t wanted(const kvk_cache *c, const sequence *s, moment at, const kvk_policy_view *view)
 {
     const eviction *e = s->eviction;
     uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor), more;
-    uint32_t held = view->n + (view->n_tokens % page_tokens(c) == 0);
-    if (e->settings.target == 0 || held <= floor)
+    uint32_t held = view->n + 1; /* with the page that the next token begins */
+    if (!aims(c, e, view) || held <= floor)
         return over;
     more = pages_to_spare(c, e, view, held - floor);
     eviction_eligible(c, s, view->group, at, view);
@@ -226,7 +217,7 @@ static int has_to_trim(const kvk_cache *c, const sequence *s, moment at)
     float *lanes[KVK_MAX_SCORES];
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
-        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || s->eviction->settings.target > 0)
+        if (asks(c, s->eviction, &view) || pages_over(c, s, &view) > 0 || aims(c, s->eviction, &view))
             return 1;
     }
     return 0;
@@ -257,7 +248,8 @@ static void take_lanes(const kvk_cache *c, sequence *s, moment at, uint32_t grou
 void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at)
 {
     trim_cursor from = {c->evict.victims, c->evict.lanes};
-    s->eviction->asked_at = at.n_tokens;
+    if (at.n_tokens % page_tokens(c) == 0)
+        s->eviction->asked_at = at.n_tokens;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         if (t->asked)
             take_lanes(c, s, at, g, &from);

@@ -10,10 +10,10 @@
 
 typedef struct table {
     uint32_t *pages; /* [cap]; keeps its memory when the sequence ends */
-    uint32_t *index; /* [index_cap] page number of each entry, where `indexed` */
-    uint32_t first, n, cap, index_cap;
-    uint32_t lost;
+    uint32_t first, n, lost;
     uint32_t indexed; /* 1: pages may be evicted from it, so `index` is kept */
+    uint32_t *index;  /* [index_cap] page number of each entry, where `indexed` */
+    uint32_t cap, index_cap;
 } table;
 
 /* The page number after the last. */
@@ -22,22 +22,13 @@ static inline uint32_t table_end(const table *t)
     return t->first + t->n + t->lost;
 }
 
-/* The first entry with a number of at least i, first <= i <= end. O(1) at both whole ends, O(log n) between. */
+/* table_find where numbers are missing. O(1) for the whole end of a table, else O(log n). */
+uint32_t table_search(const table *t, uint32_t i);
+
+/* The first entry with a number of at least i, first <= i <= end. */
 static inline uint32_t table_find(const table *t, uint32_t i)
 {
-    uint32_t low = 0, high = t->n, from_end = table_end(t) - i;
-    if (t->lost == 0)
-        return i - t->first;
-    if (from_end <= t->n && from_end > 0 && t->index[t->n - from_end] == i)
-        return t->n - from_end;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (t->index[middle] < i)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return t->lost == 0 ? i - t->first : table_search(t, i);
 }
 
 /* Entries with numbers below i. */

@@ -5,6 +5,8 @@
 
 void policy_rank(const kvk_policy *policy, const kvk_policy_view *view, float *score, uint8_t *tier)
 {
+    if (view->n == 0) /* a policy need not think of it */
+        return;
     memset(score, 0, view->n * sizeof *score);
     memset(tier, 0, view->n * sizeof *tier);
     if (!policy->rank || view->n == 0)
@@ -121,7 +123,7 @@ static void take_lowest(const kvk_policy *policy, const kvk_policy_view *view, u
 uint32_t policy_choose(const kvk_policy *policy, const kvk_policy_view *view, uint32_t want,
                        const policy_scratch *scratch, uint32_t *victims)
 {
-    if (!policy->rank)
+    if (!policy->rank || view->n == 0)
         return 0;
     uint32_t *taken = scratch->order;
     memset(taken, 0, view->n * sizeof *taken);

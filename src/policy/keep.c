@@ -66,6 +66,15 @@ static int keeps_importance(const kvk_policy_view *view)
     return view->near && view->knobs[LAYERS] != 0 && view->shared;
 }
 
+/* Pages of the text of which something is known in some group; importances are kept of these. */
+static uint32_t known_pages(const kvk_policy_view *view)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < view->n_groups; g++)
+        n = view->near[g].n_pages > n ? view->near[g].n_pages : n;
+    return n;
+}
+
 /* Once for all groups, when the last of them has been told of the last query of a page. */
 static void renew_importance(const kvk_policy_view *view, const kvk_observation *seen)
 {
@@ -73,7 +82,7 @@ static void renew_importance(const kvk_policy_view *view, const kvk_observation 
     uint64_t end = (uint64_t)seen->first_query + seen->n_queries;
     if (!keeps_importance(view) || view->group + 1 < view->n_groups || end / tokens == seen->first_query / tokens)
         return;
-    near_pages text = {.n = (uint32_t)(end / tokens), .importance = view->shared};
+    near_pages text = {.n = known_pages(view), .importance = view->shared};
     near_importance(view->near, view->n_groups, view->knobs[DAMPING], &text);
 }
 
@@ -102,11 +111,15 @@ static uint32_t reserved_pages(const kvk_policy_view *view)
     return n < eligible ? n : eligible - 1;
 }
 
-/* Importances of before the last page of text, or of its group alone, have to be found now. */
-static int is_renewed(const kvk_policy_view *view)
+/* Takes what stands in view->shared. Returns 0 if nothing does of the last page of the text, nor of the one before. */
+static int recall_importance(const kvk_policy_view *view, float *importance)
 {
-    uint32_t n = view->near[view->group].n_pages;
-    return keeps_importance(view) && n > 0 && (view->shared[n - 1] > 0 || (n > 1 && view->shared[n - 2] > 0));
+    uint32_t n = keeps_importance(view) ? known_pages(view) : 0;
+    if (n == 0 || !(view->shared[n - 1] > 0 || (n > 1 && view->shared[n - 2] > 0)))
+        return 0;
+    for (uint32_t i = 0; i < view->n; i++)
+        importance[i] = view->index[i] < n ? view->shared[view->index[i]] : 0;
+    return 1;
 }
 
 static void find_importance(const kvk_policy_view *view, float *importance)
@@ -114,13 +127,10 @@ static void find_importance(const kvk_policy_view *view, float *importance)
     near_pages table = {view->index, view->n, importance};
     if (!view->near)
         memcpy(importance, view->scores[PEAK], view->n * sizeof *importance);
-    else if (is_renewed(view))
-        for (uint32_t i = 0; i < view->n; i++)
-            importance[i] = view->index[i] < view->near[view->group].n_pages ? view->shared[view->index[i]] : 0;
-    else if (view->knobs[LAYERS] != 0)
-        near_importance(view->near, view->n_groups, view->knobs[DAMPING], &table);
-    else
+    else if (view->knobs[LAYERS] == 0)
         near_importance(&view->near[view->group], 1, view->knobs[DAMPING], &table);
+    else if (!recall_importance(view, importance))
+        near_importance(view->near, view->n_groups, view->knobs[DAMPING], &table);
 }
 
 /* Floats of at least 0 are in the order of their bits. What is no number is of no importance. */

@@ -92,7 +92,7 @@ static uint32_t nearest(const assignment *a, uint32_t n)
 static uint32_t search(assignment *a, uint32_t d, uint32_t n)
 {
     for (uint32_t p = 0; p < n; p++) {
-        a->distance[p] = INFINITY;
+        a->distance[p] = (double)INFINITY;
         a->done[p] = false;
     }
     relax(a, d, NOBODY, 0);

@@ -75,7 +75,7 @@ static evict_shares sum_up(float *shares, uint64_t n)
 {
     double sum = 0;
     if (n == 0)
-        return (evict_shares){NAN, NAN, NAN};
+        return (evict_shares){(double)NAN, (double)NAN, (double)NAN};
     qsort(shares, n, sizeof *shares, by_value);
     for (uint64_t i = 0; i < n; i++)
         sum += (double)shares[i];

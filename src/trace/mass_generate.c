@@ -17,18 +17,18 @@ typedef struct head_law {
 
 /* Three heads look nearby, two at the sinks, two at what the text is about, and one for what is looked up. */
 static const head_law laws[MASS_HEADS] = {
-    {.25F, .55F, .15F, .05F}, {.25F, .55F, .15F, .05F}, {.25F, .55F, .15F, .05F}, {.80F, .10F, .07F, .03F},
-    {.80F, .10F, .07F, .03F}, {.35F, .15F, .42F, .08F}, {.35F, .15F, .42F, .08F}, {.60F, .08F, .22F, .10F},
+    {.25F, .50F, .20F, .05F}, {.25F, .50F, .20F, .05F}, {.25F, .50F, .20F, .05F}, {.75F, .10F, .12F, .03F},
+    {.75F, .10F, .12F, .03F}, {.30F, .10F, .52F, .08F}, {.30F, .10F, .52F, .08F}, {.55F, .08F, .30F, .07F},
 };
 
 static const float sink_weights[SINK_TOKENS] = {.85F, .05F, .05F, .05F};
 static const double local_exponent = 1.5;                  /* attention falls with distance as a power of it */
-static const float faded = .04F;                           /* what is left of a topic that is over */
+static const float faded = .3F;                            /* what is left of a topic that is over */
 static const double topic_half_life = 48;                  /* tokens in which it fades, or comes up */
 static const float burst_share = .25F;                     /* added to the head's whole of 1 */
 static const float needle_share = .6F, asked_share = 1.5F; /* likewise, in the head that looks things up */
 static const double needle_half_life = 16;                 /* queries */
-static const double noise_shape = .5;                      /* of a token's attention, by the gamma law */
+static const double noise_shape = .1;                      /* of a token's attention, by the gamma law */
 static const double share_sigma = .3, head_sigma = .25, token_sigma = .5; /* of logarithms */
 
 /* One head of one group: its own shares, and how heavy the pages are for it. */

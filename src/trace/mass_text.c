@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 enum {
-    SEGMENT = 192,    /* tokens on one topic, on average */
+    SEGMENT = 256,    /* tokens on one topic, on average */
     BURST_EVERY = 64, /* tokens, on average */
     BURST_LEAST = 16, /* queries */
     BURST_MOST = 48,
@@ -16,7 +16,7 @@ enum {
 };
 
 /* Pareto's law, which is Zipf's for weights by rank: a few tokens weigh as much as all the others. */
-static const double zipf_exponent = 1.1, heaviest = 64;
+static const double zipf_exponent = 0.8, heaviest = 1024;
 
 static float draw_weight(random_state *random)
 {

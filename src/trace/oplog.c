@@ -162,6 +162,9 @@ static int open_cache(oplog_run *run)
     run->config.allocator = run->options->allocator;
     run->config.memory_limit = run->options->memory_limit;
     int rc = kvk_cache_open(&run->config, &run->cache);
+    if (rc == KVK_EINVAL)
+        return trace_bad_input(run->error, lines_place(&run->lines, NULL), "cannot open the cache: %s",
+                               kvk_strerror(rc));
     if (rc == 0 && run->options->record)
         rc = kvk_record_start(run->cache, run->options->record, run->options->record_ctx);
     run->summary->config.size = sizeof run->summary->config;

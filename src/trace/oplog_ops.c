@@ -159,9 +159,14 @@ static int swap_in(oplog_run *run)
     return kvk_swap_in(run->cache, oplog_seq(run), (kvk_effort)run->args.effort);
 }
 
-static int call_swap_in(oplog_run *run)
+static int swap_in_and_compare(oplog_run *run)
 {
     return oplog_call_and_compare(run, swap_in);
+}
+
+static int call_swap_in(oplog_run *run)
+{
+    return oplog_call_and_watch(run, swap_in_and_compare);
 }
 
 static int call_pin(oplog_run *run)

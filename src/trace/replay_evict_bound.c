@@ -51,7 +51,7 @@ int replay_evict_bound(mass_trace *t, const evict_futures *futures, evict_bound 
     if (rc == 0) {
         evict_tally_result(&tally, result);
         result->budget = budget;
-        result->ns_per_step = NAN;
+        result->ns_per_step = (double)NAN;
     }
     evict_tally_close(&tally);
     free(gone);

@@ -17,11 +17,11 @@ refused 2 "kvkeep replay: field --speed: '0' is not above 0" replay --speed 0
 refused 2 "kvkeep replay: field --speed: 'nan' is not a number" replay --speed nan
 refused 2 "kvkeep replay: field --rate: '-1' is negative" replay --rate -1
 refused 2 "kvkeep replay: field --ms-per-token: '1e99' is not within 0.001 .. 1e9" replay --ms-per-token 1e99
-refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn, flat" replay --mode fast
+refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-turn, flat, evict" replay --mode fast
 refused 2 "kvkeep: field reclaim: 'mru' is none of lru, fifo, lfu, s3fifo, all" replay --reclaim mru
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
-refused 2 "kvkeep bench: no suite 'pages': there are 'pool' and 'servers'" bench pages
+refused 2 "kvkeep bench: no suite 'pages': there are pool, servers and policy" bench pages
 refused 2 "kvkeep bench: field repeats: 4 is not odd" bench --repeats 4
 refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
 refused 2 "kvkeep info: field extra: an argument too many" info --json extra

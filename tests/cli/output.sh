@@ -183,6 +183,8 @@ for suite in ${suites//|/ }; do
     grep -qE "^\.Cm $suite\b" "$manual" || complain "the manual has no suite $suite"
 done
 succeeds info --json
+[[ $out == *,\"policies\":\[*\],\"presets\":\[*\]\} ]] || complain "info has no policies and presets" # policies.sh reads them
+out="${out%%,\"policies\":*}}"
 is_json_object "$out" || complain "is no JSON object: $out"
 [[ $(keys_of "$out") == "version build_type compiler allocator xxhash jansson cpu_avx2 cpu_avx512 cuda" ]] ||
     complain "info has the keys $(keys_of "$out")"

@@ -1,56 +1,13 @@
 /* fuzz_api.c: bytes become calls with arbitrary arguments. After each, every invariant holds and, if the call failed,
  * nothing that can be seen changed. In the end the recording of it all is replayed and must give the same results. */
+#include "api_evict.h"
+#include "api_run.h"
 #include "trace/oplog.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { SEQS = 8, BATCHES = 4, TOKENS = 64, ENTRIES = 4, PLAN_PAGES = 32, GROUPS = 3, CALLS = 400, MOST_PAGES = 48 };
-
-typedef struct {
-    const uint8_t *data;
-    size_t size;
-    kvk_cache *cache;
-    kvk_config config;
-    kvk_group groups[GROUPS];
-    uint64_t now;
-    kvk_seq seqs[SEQS];
-    kvk_batch batches[BATCHES];
-    char *log; /* the recording */
-    size_t log_size;
-} run;
-
-static uint8_t byte(run *r)
-{
-    if (r->size == 0)
-        return 0;
-    r->size--;
-    return *r->data++;
-}
-
-/* Mostly small, now and then anything. */
-static uint32_t number(run *r)
-{
-    uint32_t n = byte(r);
-    if (n < 240)
-        return n % 24;
-    for (int i = 0; i < 4; i++)
-        n = n << 8 | byte(r);
-    return n;
-}
-
-static void must(int holds)
-{
-    if (!holds)
-        abort();
-}
-
-static kvk_seq *pick_seq(run *r)
-{
-    return &r->seqs[byte(r) % SEQS];
-}
 
 /* What a text consists of. */
 typedef struct {
@@ -179,8 +136,7 @@ static int call_plan(run *r)
     int64_t indptr[GROUPS * (ENTRIES + 1)], pages[GROUPS * ENTRIES * PLAN_PAGES], last[GROUPS * ENTRIES];
     int64_t slots[GROUPS * TOKENS];
     kvk_batch_entry entries[ENTRIES] = {{0}};
-    kvk_batch *batch = &r->batches[byte(r) % BATCHES];
-    uint32_t n = byte(r) % (ENTRIES + 1), flags = byte(r);
+    uint32_t at = byte(r) % BATCHES, n = byte(r) % (ENTRIES + 1), flags = byte(r);
     kvk_plan plan;
     for (uint32_t i = 0; i < n; i++) {
         entries[i].seq = *pick_seq(r);
@@ -196,17 +152,29 @@ static int call_plan(run *r)
     plan.pages = flags & 4 ? pages : NULL;
     plan.last_page_len = flags & 8 ? last : NULL;
     plan.slots = flags & 16 ? slots : NULL;
-    return kvk_batch_plan(r->cache, entries, n, &plan, batch);
+    int rc = kvk_batch_plan(r->cache, entries, n, &plan, &r->batches[at]);
+    for (uint32_t i = 0; rc == 0 && i < ENTRIES; i++)
+        r->queries[at][i] = entries[i].n_query;
+    return rc;
 }
 
 static int call_end(run *r)
 {
-    uint32_t accepted[ENTRIES];
-    kvk_batch batch = r->batches[byte(r) % BATCHES];
+    uint32_t accepted[ENTRIES], at = byte(r) % BATCHES;
+    any_masses masses;
     for (int i = 0; i < ENTRIES; i++)
         accepted[i] = number(r);
-    kvk_batch_result result = {.size = sizeof result, .n = byte(r) % (ENTRIES + 1), .accepted = accepted};
-    return kvk_batch_end(r->cache, batch, byte(r) % 2 ? &result : NULL);
+    kvk_batch_result result = {sizeof result, byte(r) % (ENTRIES + 1), accepted, NULL};
+    int has_result = byte(r) % 2;
+    if (!r->evicts)
+        return kvk_batch_end(r->cache, r->batches[at], has_result ? &result : NULL);
+    make_masses(r, r->queries[at], &masses);
+    result.masses = &masses.masses;
+    if (byte(r) % 4)
+        result.accepted = byte(r) % 4 ? NULL : r->queries[at];
+    int rc = kvk_batch_end(r->cache, r->batches[at], has_result ? &result : NULL);
+    free_masses(&masses);
+    return rc;
 }
 
 static int call_moves(run *r)
@@ -297,7 +265,7 @@ static int call_resize(run *r)
 static void meet_event(void *ctx, const kvk_event *event)
 {
     const run *r = ctx;
-    must(event->size == sizeof *event && event->kind <= KVK_EVENT_CLEARED);
+    must(event->size == sizeof *event && event->kind <= KVK_EVENT_EVICTED);
     must(kvk_prefix_reset(r->cache, NULL) == KVK_EREENTRY);
 }
 
@@ -312,6 +280,19 @@ static int (*const calls[])(run *r) = {
     call_end,    call_end,     call_moves,   call_see,          call_preempt,  call_preempt, call_swap_in,
     call_victim, call_pin,     call_unpin,   call_retain,       call_set_time, call_resize,  call_listen,
 };
+
+static int (*const eviction_calls[])(run *r) = {
+    call_set_eviction, call_set_eviction, call_evict, call_look_at_eviction,
+    call_reserve,      call_plan,         call_end,   call_end,
+};
+
+static int call_any(run *r)
+{
+    uint8_t which = byte(r);
+    if (r->evicts && which >= 128)
+        return eviction_calls[which % (sizeof eviction_calls / sizeof eviction_calls[0])](r);
+    return calls[which % (sizeof calls / sizeof calls[0])](r);
+}
 
 /* ---- Running and replaying ---- */
 
@@ -338,7 +319,7 @@ static kvk_stats look(const run *r)
 static void step(run *r)
 {
     kvk_stats before = look(r);
-    int rc = calls[byte(r) % (sizeof calls / sizeof calls[0])](r);
+    int rc = call_any(r);
     kvk_stats after = look(r);
     must(rc >= 0 || memcmp(&before, &after, sizeof after) == 0);
     must(kvk_audit(r->cache, NULL, NULL) == 0);
@@ -361,6 +342,9 @@ static kvk_config config(run *r)
     c.groups = flags & 16 ? r->groups : NULL;
     for (int g = 0; c.groups && g < GROUPS; g++)
         r->groups[g].window = byte(r) % 20;
+    r->evicts = flags >> 5 & 1;
+    for (int g = 0; c.groups && flags & 64 && g < GROUPS; g++)
+        r->groups[g].near_layers = r->groups[g].near_heads = byte(r) % 3;
     c.host_pages = byte(r) % MOST_PAGES;
     return c;
 }

@@ -69,6 +69,8 @@ void op_open(world *w)
     world_expect(w, "kvk_seq_open", 0, rc);
     check_new(w, handle);
     twin_open(&w->twin, &params, handle);
+    if (w->evicts && !world_one_in(w, 4))
+        world_set_eviction(w, handle);
 }
 
 void op_close(world *w)
@@ -128,11 +130,8 @@ void op_can_reserve(world *w)
                  kvk_can_reserve(w->cache, handle, n, effort));
 }
 
-void op_reserve(world *w)
+void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort)
 {
-    kvk_seq handle = world_pick_seq(w);
-    uint32_t n = random_length(w);
-    kvk_effort effort = (kvk_effort)world_random(w, 3);
     twin_seq *s = twin_find(&w->twin, handle);
     int rc;
     if (s && n > TWIN_ENTRIES * w->twin.config.page_tokens - s->n_tokens &&
@@ -144,6 +143,15 @@ void op_reserve(world *w)
         rc = kvk_reserve(w->cache, handle, n, effort);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_reserve", twin_reserve(&w->twin, handle, n, effort), rc);
+    if (rc >= 0 && n)
+        world_bind(w, handle);
+}
+
+void op_reserve(world *w)
+{
+    kvk_seq handle = world_pick_seq(w);
+    uint32_t n = random_length(w);
+    world_reserve(w, handle, n, (kvk_effort)world_random(w, 3));
 }
 
 void op_truncate(world *w)
@@ -165,12 +173,22 @@ static const struct {
     void (*run)(world *w);
     uint32_t weight;
 } ops[] = {
-    {op_open, 7},    {op_close, 5},       {op_fork, 5},     {op_set_priority, 1}, {op_attach, 10},
-    {op_lookup, 3},  {op_can_reserve, 5}, {op_reserve, 20}, {op_commit, 20},      {op_truncate, 4},
-    {op_plan, 14},   {op_end, 11},        {op_moves, 5},    {op_reset, 1},        {op_bad_arguments, 1},
-    {op_preempt, 3}, {op_swap_in, 5},     {op_victim, 1},   {op_pin, 1},          {op_unpin, 3},
-    {op_retain, 3},  {op_set_time, 2},    {op_resize, 1},   {op_listen, 1},       {op_reload, 1},
+    {op_open, 7},        {op_close, 5},    {op_fork, 5},          {op_set_priority, 1}, {op_attach, 10}, {op_lookup, 3},
+    {op_can_reserve, 5}, {op_reserve, 20}, {op_commit, 20},       {op_truncate, 4},     {op_plan, 14},   {op_end, 11},
+    {op_moves, 5},       {op_reset, 1},    {op_bad_arguments, 1}, {op_preempt, 3},      {op_swap_in, 5}, {op_victim, 1},
+    {op_pin, 1},         {op_unpin, 3},    {op_decode, 6},        {op_set_eviction, 5}, {op_evict, 2},   {op_retain, 3},
+    {op_set_time, 2},    {op_resize, 1},   {op_listen, 1},        {op_reload, 1},
 };
+
+void world_check(world *w)
+{
+    if (w->fault && w->n_ops >= w->plant_from)
+        world_plant_fault(w);
+    world_compare(w);
+    if (!w->fault && w->n_ops % w->audit_every == 0)
+        world_audit(w);
+    w->n_ops++;
+}
 
 void world_step(world *w)
 {
@@ -180,9 +198,6 @@ void world_step(world *w)
     uint32_t draw = world_random(w, total);
     for (; draw >= ops[i].weight; i++)
         draw -= ops[i].weight;
-    w->n_ops++;
     ops[i].run(w);
-    world_compare(w);
-    if (w->n_ops % w->audit_every == 0)
-        world_audit(w);
+    world_check(w);
 }

@@ -99,6 +99,45 @@ static void bad_pressure_calls(world *w, kvk_seq seq)
     refuse(w, "events without a cache", kvk_set_events(NULL, NULL, NULL));
 }
 
+static void bad_eviction_calls(world *w, kvk_seq seq)
+{
+    kvk_cache *c = w->cache;
+    uint32_t zero = 0, G = w->twin.config.n_groups;
+    kvk_page_score score;
+    kvk_eviction_info info = {.size = 0};
+    refuse(w, "set_eviction without a cache", kvk_seq_set_eviction(NULL, seq, NULL));
+    refuse(w, "evict without a cache", kvk_evict(NULL, seq, 0, &zero, 1));
+    refuse(w, "evict from a group beyond", kvk_evict(c, seq, G, &zero, 1));
+    refuse(w, "evict of nothing", kvk_evict(c, seq, 0, NULL, 1));
+    refuse(w, "scores without a cache", kvk_seq_scores(NULL, seq, 0, &score, 1));
+    refuse(w, "scores of a group beyond", kvk_seq_scores(c, seq, G, &score, 1));
+    refuse(w, "scores into nothing", kvk_seq_scores(c, seq, 0, NULL, 1));
+    refuse(w, "positions without a cache", kvk_seq_positions(NULL, seq, 0, &zero, 1));
+    refuse(w, "positions of a group beyond", kvk_seq_positions(c, seq, G, &zero, 1));
+    refuse(w, "positions into nothing", kvk_seq_positions(c, seq, 0, NULL, 1));
+    refuse(w, "eviction_info without a cache", kvk_eviction_info_get(NULL, seq, &info));
+    refuse(w, "eviction_info without out", kvk_eviction_info_get(c, seq, NULL));
+    refuse(w, "eviction_info with a size of 0", kvk_eviction_info_get(c, seq, &info));
+}
+
+/* Settings of a policy that is none. */
+static void bad_settings(world *w, const twin_seq *s)
+{
+    kvk_policy none = world_witness;
+    kvk_eviction settings;
+    none.rank = NULL; /* it chooses nevertheless */
+    kvk_eviction_init(&settings);
+    settings.choice.policy = &none;
+    int rc = s->swapped ? KVK_ESTATE : KVK_EINVAL;
+    world_expect(w, "set_eviction to a policy that only chooses", rc,
+                 kvk_seq_set_eviction(w->cache, s->handle, &settings));
+    settings.choice.policy = NULL;
+    world_expect(w, "set_eviction to no policy", rc, kvk_seq_set_eviction(w->cache, s->handle, &settings));
+    kvk_eviction_init(&settings);
+    settings.size = 2;
+    world_expect(w, "set_eviction with a size of 2", rc, kvk_seq_set_eviction(w->cache, s->handle, &settings));
+}
+
 static void bad_views(world *w)
 {
     kvk_stats stats = {.size = 0};
@@ -118,12 +157,18 @@ static void short_and_stale(world *w, const twin_seq *s)
     uint32_t pages[TWIN_ENTRIES];
     kvk_seq_info info = {.size = sizeof info};
     kvk_seq stale = w->stale_seqs[world_random(w, WORLD_STALE)];
-    uint32_t n = s->end - s->first[0];
+    uint32_t n = twin_count_held(s, 0, s->end);
     world_expect(w, "length of a table", s->swapped ? KVK_ESTATE : (int)n,
                  kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
     if (n && !s->swapped)
         world_expect(w, "table too short", KVK_ESPACE, kvk_seq_table(w->cache, s->handle, 0, pages, n - 1));
+    if (n && !s->swapped)
+        world_expect(w, "positions too short", KVK_ESPACE, kvk_seq_positions(w->cache, s->handle, 0, pages, n - 1));
     world_expect(w, "info of a closed handle", KVK_ESTALE, kvk_seq_info_get(w->cache, stale, &info));
+    world_expect(w, "positions of a closed handle", KVK_ESTALE,
+                 kvk_seq_positions(w->cache, stale, 0, pages, TWIN_ENTRIES));
+    world_expect(w, "scores of a closed handle", KVK_ESTALE, kvk_seq_scores(w->cache, stale, 0, NULL, 0));
+    world_expect(w, "evict from a closed handle", KVK_ESTALE, kvk_evict(w->cache, stale, 0, pages, 0));
     world_expect(w, "table of a closed handle", KVK_ESTALE, kvk_seq_table(w->cache, stale, 0, pages, TWIN_ENTRIES));
 }
 
@@ -138,6 +183,8 @@ void op_bad_arguments(world *w)
     bad_room_calls(w, s->handle);
     bad_batch_calls(w, s->handle);
     bad_pressure_calls(w, s->handle);
+    bad_eviction_calls(w, s->handle);
+    bad_settings(w, s);
     bad_views(w);
     short_and_stale(w, s);
 }

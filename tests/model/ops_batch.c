@@ -111,16 +111,18 @@ static void put(const planned *p, void *array, uint64_t i, int64_t value)
 
 static uint32_t listed_pages(const world *w, const twin_seq *s, uint32_t group)
 {
-    return twin_pages_for(&w->twin, s->n_tokens) - s->first[group];
+    return twin_count_held(s, group, twin_pages_for(&w->twin, s->n_tokens));
 }
 
 /* Pages of a sequence, from place `at` of both lists on. */
 static void put_list(const world *w, const planned *p, uint32_t group, const twin_seq *s, uint64_t at)
 {
-    uint32_t page_tokens = w->twin.config.page_tokens, first = s->first[group], n = listed_pages(w, s, group);
-    for (uint32_t k = 0; k < n; k++) {
-        put(p, p->want.pages, at + k, s->table[group][first + k]);
-        put(p, p->want.positions, at + k, (first + k) * page_tokens);
+    uint32_t page_tokens = w->twin.config.page_tokens, n = 0;
+    for (uint32_t i = 0; i < twin_pages_for(&w->twin, s->n_tokens); i++) {
+        if (!twin_holds(s, group, i))
+            continue;
+        put(p, p->want.pages, at + n, s->table[group][i]);
+        put(p, p->want.positions, at + n++, i * page_tokens);
     }
     for (uint64_t k = n; p->want.form == KVK_PLAN_PADDED && k < p->want.pages_cap; k++) {
         put(p, p->want.pages, at + k, p->want.pad);
@@ -211,7 +213,7 @@ static void compare_plan(world *w, const planned *p)
 #undef SAME
 }
 
-static bool has_batch_place(const world *w)
+bool world_has_batch_place(const world *w)
 {
     for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
         if (!w->twin.batches[i].handle)
@@ -220,14 +222,12 @@ static bool has_batch_place(const world *w)
     return false;
 }
 
-void op_plan(world *w)
+/* Returns the batch; 0 if it was refused. */
+static kvk_batch plan(world *w, planned *drawn)
 {
-    planned p;
+    planned p = *drawn;
     kvk_batch batch = 0;
     int rc;
-    if (!has_batch_place(w))
-        return;
-    draw_entries(w, &p);
     draw_plan(w, &p);
     world_say(w, "plan %u entries, form %u, %u bits", p.n, p.got.form, p.got.index_bits);
     do {
@@ -237,6 +237,7 @@ void op_plan(world *w)
     world_expect(w, "kvk_batch_plan", twin_plan_check(&w->twin, p.entries, p.n, &p.want), rc);
     if (rc == 0 || rc == KVK_ESPACE) {
         world_expect(w, "plan.n_pages", (int64_t)p.want.n_pages, (int64_t)p.got.n_pages);
+        world_expect(w, "plan.needs", p.want.needs, p.got.needs);
         world_expect(w, "plan.n_slots", (int64_t)p.want.n_slots, (int64_t)p.got.n_slots);
     }
     if (rc == 0) {
@@ -246,11 +247,26 @@ void op_plan(world *w)
         put_plan(w, &p);
     }
     compare_plan(w, &p);
+    return rc == 0 ? batch : 0;
 }
 
-void op_end(world *w)
+void op_plan(world *w)
 {
-    kvk_batch handle = world_pick_batch(w);
+    planned p;
+    if (!world_has_batch_place(w))
+        return;
+    draw_entries(w, &p);
+    plan(w, &p);
+}
+
+kvk_batch world_plan(world *w, kvk_seq handle, uint32_t n_query)
+{
+    planned p = {.entries = {{.seq = handle, .n_query = n_query}}, .n = 1};
+    return plan(w, &p);
+}
+
+void world_end(world *w, kvk_batch handle)
+{
     const twin_batch *b = twin_find_batch(&w->twin, handle);
     uint32_t accepted[TWIN_SEQS] = {0}, n = b ? b->n : world_random(w, 3);
     for (uint32_t i = 0; i < n; i++) {
@@ -258,16 +274,24 @@ void op_end(world *w)
         if (world_one_in(w, 2) && accepted[i])
             accepted[i] -= world_random(w, accepted[i] + 1);
     }
+    const kvk_masses *masses = b && !world_one_in(w, 4) ? world_draw_masses(w, b, accepted) : NULL;
     if (n && world_one_in(w, 30))
         accepted[world_random(w, n)] += 1 + world_random(w, 3);
-    kvk_batch_result result = {
-        .size = sizeof result, .n = n + world_one_in(w, 40), .accepted = world_one_in(w, 10) ? NULL : accepted};
+    kvk_batch_result result = {.size = sizeof result,
+                               .n = n + world_one_in(w, 40),
+                               .accepted = world_one_in(w, 10) ? NULL : accepted,
+                               .masses = masses};
     const kvk_batch_result *given = world_one_in(w, 5) ? NULL : &result;
     world_say(w, "end %llu%s", (unsigned long long)handle, !given || !given->accepted ? ", all accepted" : "");
     int rc = kvk_batch_end(w->cache, handle, given);
     world_expect(w, "kvk_batch_end", twin_end(&w->twin, handle, given), rc);
     if (rc >= 0)
         w->stale_batches[world_random(w, WORLD_STALE)] = handle;
+}
+
+void op_end(world *w)
+{
+    world_end(w, world_pick_batch(w));
 }
 
 static void check_move(world *w, const kvk_move *want, const kvk_move *got)

@@ -80,6 +80,7 @@ void op_attach(world *w)
         rc = kvk_prefix_attach(w->cache, handle, &r.text);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_prefix_attach", twin_attach(&w->twin, handle, &r.text), rc);
+    world_unbind(w, handle);
 }
 
 void op_lookup(world *w)
@@ -104,12 +105,11 @@ static uint32_t commit_length(world *w, const twin_seq *s)
     return world_random(w, due + 1);
 }
 
-void op_commit(world *w)
+void world_commit(world *w, kvk_seq handle, uint32_t n)
 {
     random_text r;
-    kvk_seq handle = world_pick_seq(w);
     const twin_seq *s = twin_find(&w->twin, handle);
-    uint32_t n = commit_length(w, s), was = s ? s->n_committed : 0, page_tokens = w->twin.config.page_tokens;
+    uint32_t was = s ? s->n_committed : 0, page_tokens = w->twin.config.page_tokens;
     uint32_t n_keys = (was + n) / page_tokens - was / page_tokens;
     int rc;
     draw_text(w, &r, n, world_one_in(w, 30) ? n_keys + 1 : n_keys);
@@ -120,6 +120,12 @@ void op_commit(world *w)
         rc = kvk_commit(w->cache, handle, &r.text);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_commit", twin_commit(&w->twin, handle, &r.text), rc);
+}
+
+void op_commit(world *w)
+{
+    kvk_seq handle = world_pick_seq(w);
+    world_commit(w, handle, commit_length(w, twin_find(&w->twin, handle)));
 }
 
 void op_reset(world *w)

@@ -76,14 +76,14 @@ void op_pin(world *w)
 /* Is the first page that the sequence holds pinned? */
 static bool is_pinned(const world *w, const twin_seq *s)
 {
-    return s->handle && !s->swapped && s->first[0] < s->end && w->twin.pages[s->table[0][s->first[0]]].pins;
+    return s->handle && !s->swapped && twin_holds(s, 0, s->first[0]) && w->twin.pages[s->table[0][s->first[0]]].pins;
 }
 
 /* As much of the sequence as can be unpinned. */
 static uint32_t pinned_length(const world *w, const twin_seq *s)
 {
     uint32_t i = s->first[0];
-    while (i < s->end && w->twin.pages[s->table[0][i]].pins)
+    while (i < s->end && (!twin_holds(s, 0, i) || w->twin.pages[s->table[0][i]].pins))
         i++;
     return i * w->twin.config.page_tokens;
 }

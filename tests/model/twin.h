@@ -2,7 +2,7 @@
  *
  * It promises what kvkeep.h promises, and predicts every result, page id and number of it, with plain arrays, linear
  * scans and whole token prefixes compared byte by byte: no hashing, no links, nothing clever. It knows the library by
- * its header alone. Calls are named as there; a call that fails has changed nothing.
+ * its headers alone. Calls are named as there; a call that fails has changed nothing.
  */
 #ifndef TWIN_H
 #define TWIN_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kvkeep/kvkeep.h"
+#include "kvkeep/eviction.h"
 
 enum {
     TWIN_PAGES = 48,
@@ -22,6 +22,9 @@ enum {
     TWIN_SEQS = 10,
     TWIN_BATCHES = 4,
     TWIN_HOST_PAGES = 40,
+    TWIN_NUMBERS = 3, /* that a policy keeps per page */
+    TWIN_NEAR = 4,    /* near peaks of a page in a group */
+    TWIN_DROPS = TWIN_SEQS * TWIN_GROUPS * TWIN_ENTRIES,
     TWIN_MOVES = 8192,
     TWIN_EVENTS = 4096
 };
@@ -51,6 +54,8 @@ typedef struct {
     uint64_t born[TWIN_ENTRIES]; /* when the content of each length became known */
     uint32_t pins, level;
     uint64_t deadline; /* when its level falls back, or TWIN_NEVER */
+    float near[TWIN_NEAR];
+    bool is_seen; /* by all queries that its near peaks are of */
 } twin_page;
 
 /* Page ids in order. */
@@ -58,6 +63,28 @@ typedef struct {
     uint32_t n;
     uint32_t ids[TWIN_PAGES];
 } twin_list;
+
+/* How a sequence is evicted, and what is known of its pages; by entry, whether it is held or lost. */
+typedef struct {
+    const kvk_policy *policy; /* the twin's own version of it; NULL: none is set */
+    double knobs[KVK_MAX_KNOBS];
+    uint32_t budget[TWIN_GROUPS]; /* tokens, 0: no limit */
+    uint32_t slack, floor, n_prompt, yields;
+    double target;
+    float numbers[TWIN_GROUPS][TWIN_NUMBERS][TWIN_ENTRIES];
+    float shared[TWIN_ENTRIES];
+    float near[TWIN_GROUPS][TWIN_ENTRIES * TWIN_NEAR];
+    double lost[TWIN_GROUPS]; /* scores of what was evicted, fading */
+    uint32_t asked_at;        /* the length at which its policy was asked last */
+} twin_eviction;
+
+/* What is told of a sequence's eviction. */
+typedef struct {
+    uint64_t pages;                              /* evicted */
+    uint64_t queries;                            /* observed, in all groups */
+    double mass[TWIN_GROUPS], last[TWIN_GROUPS]; /* of them in all; a query of the last observation */
+    double share;                                /* of the score, of evicted pages, in all */
+} twin_figures;
 
 typedef struct {
     kvk_seq handle; /* 0: this place is empty */
@@ -73,8 +100,12 @@ typedef struct {
     uint32_t first[TWIN_GROUPS]; /* the first entry that each table holds */
     uint32_t end;                /* the entry after the last, in all tables */
     uint32_t table[TWIN_GROUPS][TWIN_ENTRIES];
+    bool lost[TWIN_GROUPS][TWIN_ENTRIES]; /* evicted */
     kvk_retention ranges[KVK_MAX_RETENTIONS];
     uint32_t n_ranges;
+    uint32_t first_taint; /* UINT32_MAX: it is untainted */
+    twin_figures figures;
+    twin_eviction eviction;
 } twin_seq;
 
 typedef struct {
@@ -84,25 +115,29 @@ typedef struct {
     bool left_alone;             /* its sequence was closed or shortened meanwhile */
     uint32_t first[TWIN_GROUPS]; /* as planned, and the tables too */
     uint32_t table[TWIN_GROUPS][TWIN_ENTRIES];
+    bool lost[TWIN_GROUPS][TWIN_ENTRIES];
 } twin_entry;
 
 typedef struct {
     kvk_batch handle; /* 0: this place is empty */
     uint64_t number;  /* in order of planning, from 1 */
     uint32_t n;
+    bool is_observed; /* one of its sequences has a policy; else masses are not looked at */
     twin_entry entries[TWIN_SEQS];
     uint32_t lists[TWIN_PAGES]; /* generation of each page that the plan lists; 0: not listed */
 } twin_batch;
 
 typedef struct {
     enum kvk_event_kind kind;
-    uint32_t group, page;
+    uint32_t group, page, position;
+    kvk_seq seq;
     twin_text content;
 } twin_event;
 
 typedef struct {
     kvk_config config; /* n_pages and watermark as kvk_resize left them */
     uint32_t windows[TWIN_GROUPS];
+    uint32_t n_near[TWIN_GROUPS], near_layers[TWIN_GROUPS]; /* near peaks of a page */
     twin_page pages[TWIN_PAGES];
     twin_list freed;    /* last freed is first taken */
     twin_list cached;   /* least recently cached first */
@@ -152,6 +187,25 @@ void twin_reload(twin *t);
 int twin_can_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 int twin_reserve(twin *t, kvk_seq handle, uint32_t n_tokens, kvk_effort effort);
 
+/* Pages out of a policy's reach in a group, at both ends of the text. */
+typedef struct {
+    uint32_t sinks, recent;
+} twin_reach;
+
+twin_reach twin_protection(const twin *t, const twin_eviction *e, uint32_t group);
+
+/* Eviction. */
+int twin_set_eviction(twin *t, kvk_seq handle, const kvk_eviction *eviction);
+bool twin_settings_fit(const twin *t, const kvk_eviction *settings);
+int twin_evict(twin *t, kvk_seq handle, uint32_t group, const uint32_t *positions, uint32_t n);
+uint32_t twin_scores(const twin *t, const twin_seq *s, uint32_t group, kvk_page_score *scores);
+void twin_info(const twin *t, const twin_seq *s, kvk_eviction_info *out);
+uint32_t twin_needs(const twin *t, const twin_seq *s);
+/* Pages that a plan lists for an entry in a group; those that near peaks are told of alone if so asked. */
+uint32_t twin_listed(const twin *t, const twin_entry *e, uint32_t group, bool near);
+int twin_check_masses(twin *t, const twin_batch *b, const kvk_batch_result *result);
+void twin_observe(twin *t, const twin_batch *b, const kvk_batch_result *result);
+
 /* Pressure. */
 int twin_preempt(twin *t, kvk_seq handle, kvk_preempt_how how);
 int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort);
@@ -189,6 +243,13 @@ uint32_t twin_find_copy(const twin *t, const twin_text *text, uint32_t n, uint32
 uint64_t twin_next_child(const twin *t, const twin_text *head, uint64_t after, twin_text *out);
 int twin_check_text(const twin *t, const kvk_text *text);
 void twin_copy_tokens(twin_text *to, const twin_text *from, uint32_t first, uint32_t n);
+void twin_near_show(twin *t, const twin_seq *s, uint32_t group, uint32_t entry); /* its page can be found now */
+void twin_near_attach(const twin *t, twin_seq *s, uint32_t group, uint32_t entry);
+void twin_near_cut(const twin *t, twin_seq *s, uint32_t entry); /* forgets it of the text from there on */
+void twin_near_take(twin *t, twin_seq *s, uint32_t group, uint32_t entry, const float *values);
+/* So many tokens of the text were seen: what was taken goes into the page. */
+void twin_near_settle(twin *t, const twin_seq *s, uint32_t group, uint32_t entry, uint32_t n_tokens);
+bool twin_is_in_flight(const twin *t, uint64_t last_batch); /* this one or one planned before it */
 bool twin_is_shared(const twin *t, const twin_page *page);
 bool twin_release(twin *t, uint32_t page, uint64_t last_batch);
 int twin_leave_limbo(twin *t);
@@ -213,15 +274,21 @@ void twin_unname(twin *t, twin_seq *s, uint32_t n_committed);
 void twin_tell(twin *t, enum kvk_event_kind kind, uint32_t page);
 
 /* Sequences, for the other parts of the twin. */
+bool twin_holds(const twin_seq *s, uint32_t group, uint32_t entry);
+uint32_t twin_count_held(const twin_seq *s, uint32_t group, uint32_t before); /* of a table, entries before this one */
 int twin_use(twin *t, kvk_seq handle, twin_seq **out); /* KVK_ESTALE, KVK_ESTATE while it is swapped */
 bool twin_may_write(const twin *t, const twin_seq *s);
 uint32_t twin_needs_from(const twin *t, uint32_t group, uint32_t n_tokens);
 uint32_t twin_held(const twin *t, const twin_seq *s); /* entries of all its tables */
+void twin_forget_entry(twin_seq *s, uint32_t entry);  /* all that is known of it but the page */
+void twin_shorten(twin *t, twin_seq *s, uint32_t n_tokens);
 bool twin_let_go(twin *t, twin_seq *s, uint32_t group, uint32_t entry);
 int twin_give_back(twin *t, twin_seq *s, uint32_t keep);
 void twin_leave_alone(twin *t, kvk_seq handle);
 void twin_drop_host(twin *t, twin_seq *s);
-int twin_judge(const twin *t, uint64_t need, uint64_t pages_after, kvk_effort effort);
+
+/* `frees` pages come free before `need` are taken. */
+int twin_judge(const twin *t, uint64_t need, uint64_t frees, uint64_t pages_after, kvk_effort effort);
 
 /* The reclaim order. */
 uint32_t twin_due(twin *t);

@@ -30,26 +30,29 @@ static int check_entry(twin *t, const kvk_batch_entry *entry)
     return 0;
 }
 
-/* The first entry of the table that begins first: no table lists more than that one. */
-static uint32_t lowest_first(const twin *t, const twin_seq *s)
+/* What the longest of the tables lists. */
+static uint64_t most_listed(const twin *t, const twin_seq *s, uint32_t n_tokens)
 {
-    uint32_t lowest = s->first[0];
-    for (uint32_t g = 1; g < t->config.n_groups; g++)
-        lowest = s->first[g] < lowest ? s->first[g] : lowest;
-    return lowest;
+    uint32_t most = 0;
+    for (uint32_t g = 0; g < t->config.n_groups; g++) {
+        uint32_t n = twin_count_held(s, g, twin_pages_for(t, n_tokens));
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 static void measure(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_plan *plan)
 {
-    plan->n_pages = plan->n_slots = 0;
+    plan->n_pages = plan->n_slots = plan->needs = 0;
     for (uint32_t i = 0; i < n; i++) {
         const twin_seq *s = twin_find(t, entries[i].seq);
-        uint64_t pages = twin_pages_for(t, s->n_tokens + entries[i].n_query) - lowest_first(t, s);
+        uint64_t pages = most_listed(t, s, s->n_tokens + entries[i].n_query);
         if (plan->form == KVK_PLAN_CSR)
             plan->n_pages += pages;
         else if (pages > plan->n_pages)
             plan->n_pages = pages;
         plan->n_slots += entries[i].n_query;
+        plan->needs |= twin_needs(t, s) & (KVK_NEED_MEAN | KVK_NEED_PEAK | KVK_NEED_NEAR);
     }
 }
 
@@ -79,8 +82,10 @@ int twin_plan_check(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_pla
 static void list_pages(const twin *t, twin_batch *b, const twin_seq *s)
 {
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        for (uint32_t i = s->first[g]; i < twin_pages_for(t, s->n_tokens); i++)
-            b->lists[s->table[g][i]] = t->pages[s->table[g][i]].generation;
+        for (uint32_t i = s->first[g]; i < twin_pages_for(t, s->n_tokens); i++) {
+            if (twin_holds(s, g, i))
+                b->lists[s->table[g][i]] = t->pages[s->table[g][i]].generation;
+        }
     }
 }
 
@@ -96,8 +101,10 @@ void twin_plan(twin *t, const kvk_batch_entry *entries, uint32_t n, kvk_batch ha
         b->entries[i] = (twin_entry){.seq = s->handle, .start = s->n_tokens, .n_query = entries[i].n_query};
         memcpy(b->entries[i].first, s->first, sizeof s->first);
         memcpy(b->entries[i].table, s->table, sizeof s->table);
+        memcpy(b->entries[i].lost, s->lost, sizeof s->lost);
         twin_set_length(t, s, s->n_tokens + entries[i].n_query);
         s->n_in_flight++;
+        b->is_observed |= s->eviction.policy != NULL;
         s->last_batch = b->number;
         list_pages(t, b, s);
     }
@@ -108,7 +115,7 @@ static bool reads(const twin *t, const twin_entry *e, uint32_t group, uint32_t p
 {
     uint32_t end = e->start + e->n_query, page_tokens = t->config.page_tokens;
     for (uint32_t i = e->first[group]; i * page_tokens + offset < end; i++) {
-        if (e->table[group][i] == page)
+        if (e->table[group][i] == page && !e->lost[group][i])
             return true;
     }
     return false;
@@ -187,8 +194,11 @@ static void end_entry(twin *t, const twin_entry *e, uint32_t accepted)
     if (!s)
         return;
     s->n_in_flight--;
-    if (accepted < e->n_query && !e->left_alone)
-        twin_set_length(t, s, e->start + accepted);
+    if (accepted == e->n_query || e->left_alone)
+        return;
+    if (s->n_tokens > e->start + e->n_query) /* of a later batch that ended first, and was observed */
+        twin_near_cut(t, s, (e->start + accepted) / t->config.page_tokens);
+    twin_shorten(t, s, e->start + accepted);
 }
 
 int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)
@@ -198,8 +208,13 @@ int twin_end(twin *t, kvk_batch handle, const kvk_batch_result *result)
         return KVK_ESTALE;
     const uint32_t *accepted = result ? result->accepted : NULL;
     int rc = result ? check_result(t, b, result) : 0;
+    bool is_observed = b->is_observed && result && result->masses && result->masses->mean;
+    if (rc == 0 && is_observed)
+        rc = twin_check_masses(t, b, result);
     if (rc < 0)
         return rc;
+    if (is_observed)
+        twin_observe(t, b, result);
     for (uint32_t i = 0; i < b->n; i++)
         end_entry(t, &b->entries[i], accepted ? accepted[i] : b->entries[i].n_query);
     b->handle = 0;

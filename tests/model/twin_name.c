@@ -23,17 +23,20 @@ void twin_name_page(twin *t, const twin_seq *s, uint32_t group, uint32_t entry)
     memcpy(like.born, s->born, sizeof like.born);
     if (s->table[group][entry] < t->config.n_pages)
         twin_show(t, s->table[group][entry], &like);
+    twin_near_show(t, s, group, entry);
 }
 
-/* Makes page `index` of a sequence findable, or finds that another sequence named it differently. */
+/* Makes page `index` of a sequence findable, or finds that another sequence named it differently, or that it is no
+ * one else's since pages were lost. */
 static void publish(twin *t, twin_seq *s, uint32_t index)
 {
     twin_text content = s->text;
     content.n_bytes = (index + 1) * twin_unit(t);
+    s->mute = (index + 1) * t->config.page_tokens > s->first_taint;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         const twin_page *page = &t->pages[s->table[g][index]];
-        if (page->published_at &&
-            (page->content.n_bytes != content.n_bytes || !twin_starts_with(&content, &page->content)))
+        if (s->lost[g][index] || (page->published_at && (page->content.n_bytes != content.n_bytes ||
+                                                         !twin_starts_with(&content, &page->content))))
             s->mute = true;
     }
     if (s->mute)
@@ -77,8 +80,10 @@ bool twin_may_write(const twin *t, const twin_seq *s)
 static void slide(twin *t, twin_seq *s)
 {
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        for (uint32_t from = twin_needs_from(t, g, s->n_committed); s->first[g] < from; s->first[g]++)
-            twin_let_go(t, s, g, s->first[g]);
+        for (uint32_t from = twin_needs_from(t, g, s->n_committed); s->first[g] < from; s->first[g]++) {
+            if (twin_holds(s, g, s->first[g]))
+                twin_let_go(t, s, g, s->first[g]);
+        }
     }
 }
 
@@ -111,7 +116,7 @@ int twin_commit(twin *t, kvk_seq handle, const kvk_text *text)
 static const twin_page *findable(const twin *t, const twin_seq *s, uint32_t entry)
 {
     const twin_page *page = &t->pages[s->table[0][entry]];
-    return entry >= s->first[0] && page->published_at ? page : NULL;
+    return twin_holds(s, 0, entry) && page->published_at ? page : NULL;
 }
 
 /* A sequence that disagreed with a page it shares goes on from what the kept pages can be found by, and from nothing

@@ -7,8 +7,11 @@ void twin_init(twin *t, const kvk_config *config)
 {
     memset(t, 0, sizeof *t);
     t->config = *config;
-    for (uint32_t g = 0; config->groups && g < config->n_groups; g++)
+    for (uint32_t g = 0; config->groups && g < config->n_groups; g++) {
         t->windows[g] = config->groups[g].window;
+        t->near_layers[g] = config->groups[g].near_layers;
+        t->n_near[g] = t->near_layers[g] * config->groups[g].near_heads;
+    }
     t->config.groups = NULL;
     for (uint32_t i = 0; i < TWIN_PAGES; i++) {
         t->pages[i].level = KVK_RETAIN_DEFAULT;
@@ -147,7 +150,7 @@ uint32_t twin_take(twin *t, uint32_t group)
     return id;
 }
 
-static bool in_flight(const twin *t, uint64_t last_batch)
+bool twin_is_in_flight(const twin *t, uint64_t last_batch)
 {
     for (uint32_t i = 0; i < TWIN_BATCHES; i++) {
         if (t->batches[i].handle && t->batches[i].number <= last_batch)
@@ -212,7 +215,7 @@ void twin_bring_back(twin *t, uint32_t was)
 /* Is it another sequence's too, or may a batch in flight read it for one that has let it go? */
 bool twin_is_shared(const twin *t, const twin_page *page)
 {
-    return page->refs > 1 || in_flight(t, page->last_batch);
+    return page->refs > 1 || twin_is_in_flight(t, page->last_batch);
 }
 
 /* Drops one reference of a sequence whose last batch was `last_batch`. Was it the page's last one? */
@@ -223,7 +226,7 @@ bool twin_release(twin *t, uint32_t id, uint64_t last_batch)
         page->last_batch = last_batch;
     if (--page->refs)
         return false;
-    if (in_flight(t, page->last_batch)) {
+    if (twin_is_in_flight(t, page->last_batch)) {
         page->state = KVK_PAGE_LIMBO;
         push(&t->limbo, id);
     } else {
@@ -238,7 +241,7 @@ int twin_leave_limbo(twin *t)
     int gone = 0;
     for (uint32_t i = 0; i < t->limbo.n;) {
         uint32_t id = t->limbo.ids[i];
-        if (in_flight(t, t->pages[id].last_batch)) {
+        if (twin_is_in_flight(t, t->pages[id].last_batch)) {
             i++;
             continue;
         }
@@ -294,7 +297,7 @@ void twin_set_length(twin *t, twin_seq *s, uint32_t n_tokens)
         for (uint32_t g = 0; g < t->config.n_groups; g++) {
             twin_page *page = &t->pages[s->table[g][i]];
             bool reached = (was > before || n_tokens > before) && (was < end || n_tokens < end);
-            if (i >= s->first[g] && reached && page->refs == 1 && !page->published_at)
+            if (twin_holds(s, g, i) && reached && page->refs == 1 && !page->published_at)
                 page->n_tokens = now - before;
         }
     }

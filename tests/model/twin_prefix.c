@@ -209,6 +209,7 @@ static void attach_pages(twin *t, twin_seq *s, const twin_text *text, uint32_t n
             s->table[g][i] = twin_find_copy(t, text, i + 1, g);
             t->pages[s->table[g][i]].uses++;
             twin_share(t, s->table[g][i]);
+            twin_near_attach(t, s, g, i);
         }
     }
 }

@@ -1,18 +1,21 @@
 /* twin_pressure.c: preempting, pins, retention and a pool that changes its size. */
 #include <string.h>
 
-#include "twin.h"
+#include "twin_view.h"
 
 /* ---- Preempting ---- */
 
 void twin_drop_host(twin *t, twin_seq *s)
 {
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        for (uint32_t i = s->end; i > s->first[g]; i--)
-            t->host_given.ids[t->host_given.n++] = s->table[g][i - 1];
+        for (uint32_t i = s->end; i > s->first[g]; i--) {
+            if (twin_holds(s, g, i - 1))
+                t->host_given.ids[t->host_given.n++] = s->table[g][i - 1];
+        }
         s->first[g] = 0;
     }
-    s->end = 0;
+    for (; s->end; s->end--)
+        twin_forget_entry(s, s->end - 1);
     s->swapped = false;
 }
 
@@ -25,6 +28,9 @@ static int recompute(twin *t, twin_seq *s)
     s->n_tokens = s->n_committed = 0;
     s->text.n_bytes = 0;
     s->mute = false;
+    s->first_taint = UINT32_MAX;
+    twin_near_cut(t, s, 0);
+    s->eviction.asked_at = 0;
     return gone;
 }
 
@@ -44,7 +50,7 @@ static int swap_out(twin *t, twin_seq *s)
     int gone = twin_give_back(t, s, keep);
     for (uint32_t i = keep; i > 0; i--) {
         for (uint32_t g = 0; g < t->config.n_groups; g++) {
-            if (i <= s->first[g])
+            if (!twin_holds(s, g, i - 1))
                 continue;
             uint32_t host = take_host_page(t), page = s->table[g][i - 1];
             twin_queue_move(t, (kvk_move){KVK_MOVE_SWAP_OUT, g, page, host, t->config.page_tokens});
@@ -84,10 +90,21 @@ static void name_again(twin *t, twin_seq *s)
 {
     for (uint32_t i = s->n_committed / t->config.page_tokens; i > 0; i--) {
         for (uint32_t g = 0; g < t->config.n_groups; g++) {
-            if (i > s->first[g])
+            if (twin_holds(s, g, i - 1))
                 twin_name_page(t, s, g, i - 1);
         }
     }
+}
+
+/* Takes from others what is missing. Returns a kvk_can. */
+static int press(twin *t, const twin_seq *s, uint32_t need)
+{
+    static twin_taken taken;
+    uint32_t missing = need - twin_available(t);
+    if (twin_press(t, s, s, missing, &taken) < missing)
+        return KVK_LATER;
+    twin_apply_press(t, &taken);
+    return KVK_OK;
 }
 
 int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort)
@@ -98,12 +115,16 @@ int twin_swap_in(twin *t, kvk_seq handle, kvk_effort effort)
     if (!s->swapped)
         return KVK_ESTATE;
     uint32_t need = twin_held(t, s);
-    int can = twin_judge(t, need, need, effort);
+    int can = twin_judge(t, need, 0, need, effort);
+    if (can == KVK_LATER && effort == KVK_EVICT)
+        can = press(t, s, need);
     if (can != KVK_OK)
         return can == KVK_NEVER ? KVK_ENEVER : KVK_ENOPAGE;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        for (uint32_t i = s->first[g]; i < s->end; i++)
-            bring_in(t, s, g, i);
+        for (uint32_t i = s->first[g]; i < s->end; i++) {
+            if (twin_holds(s, g, i))
+                bring_in(t, s, g, i);
+        }
     }
     s->swapped = false;
     if (!s->mute && t->config.content != KVK_CONTENT_NONE)
@@ -140,8 +161,11 @@ int twin_change_pins(twin *t, kvk_seq handle, uint32_t n_tokens, int by)
     if (n_tokens > s->n_committed)
         return KVK_EINVAL;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
-        for (uint32_t i = s->first[g]; i < n_tokens / t->config.page_tokens; i++, n++) {
+        for (uint32_t i = s->first[g]; i < n_tokens / t->config.page_tokens; i++) {
             const twin_page *page = &t->pages[s->table[g][i]];
+            if (!twin_holds(s, g, i))
+                continue;
+            n++;
             if (by < 0 && page->pins == 0)
                 return KVK_EINVAL;
             if (!page->published_at)
@@ -151,6 +175,8 @@ int twin_change_pins(twin *t, kvk_seq handle, uint32_t n_tokens, int by)
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         for (uint32_t i = s->first[g]; i < n_tokens / t->config.page_tokens; i++) {
             uint32_t id = s->table[g][i];
+            if (!twin_holds(s, g, i))
+                continue;
             t->pages[id].pins += (uint32_t)by;
             if (id >= t->config.n_pages && t->pages[id].pins == 0)
                 twin_forget(t, id);
@@ -210,7 +236,7 @@ static bool is_read(const twin *t, uint32_t page)
         const twin_seq *s = &t->seqs[k];
         for (uint32_t g = 0; s->handle && s->n_in_flight && g < t->config.n_groups; g++) {
             for (uint32_t i = s->first[g]; i < s->end; i++) {
-                if (s->table[g][i] == page)
+                if (s->table[g][i] == page && twin_holds(s, g, i))
                     return true;
             }
         }
@@ -225,7 +251,7 @@ static void rename(twin *t, uint32_t old, uint32_t page)
         twin_seq *s = &t->seqs[k];
         for (uint32_t g = 0; s->handle && !s->swapped && g < t->config.n_groups; g++) {
             for (uint32_t i = s->first[g]; i < s->end; i++) {
-                if (s->table[g][i] == old)
+                if (s->table[g][i] == old && twin_holds(s, g, i))
                     s->table[g][i] = page;
             }
         }
@@ -244,6 +270,8 @@ static void replace(twin *t, uint32_t old, uint32_t group)
         to->in_main = from->in_main;
         to->queued_at = from->queued_at;
         to->level = from->level;
+        memcpy(to->near, from->near, sizeof to->near);
+        to->is_seen = from->is_seen;
         twin_forget(t, old);
     }
     to->refs = from->refs;
@@ -263,7 +291,7 @@ static void move_pages(twin *t, twin_seq *s)
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         for (uint32_t i = s->first[g]; i < s->end; i++) {
             uint32_t page = s->table[g][i];
-            if (page >= t->config.n_pages && !is_read(t, page) && twin_available(t) > 0)
+            if (twin_holds(s, g, i) && page >= t->config.n_pages && !is_read(t, page) && twin_available(t) > 0)
                 replace(t, page, g);
         }
     }

@@ -20,6 +20,19 @@ int twin_use(twin *t, kvk_seq handle, twin_seq **out)
     return (*out)->swapped ? KVK_ESTATE : 0;
 }
 
+bool twin_holds(const twin_seq *s, uint32_t group, uint32_t entry)
+{
+    return entry >= s->first[group] && entry < s->end && !s->lost[group][entry];
+}
+
+uint32_t twin_count_held(const twin_seq *s, uint32_t group, uint32_t before)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < before; i++)
+        n += twin_holds(s, group, i);
+    return n;
+}
+
 static twin_seq *empty_place(twin *t)
 {
     uint32_t i = 0;
@@ -59,6 +72,7 @@ void twin_open(twin *t, const kvk_seq_params *params, kvk_seq handle)
     s->priority = params->priority;
     s->text.salt = params->salt;
     s->text.adapter = params->adapter;
+    s->first_taint = UINT32_MAX;
     enter(t, s, handle);
 }
 
@@ -88,7 +102,8 @@ int twin_give_back(twin *t, twin_seq *s, uint32_t keep)
     int gone = 0;
     for (; s->end > keep; s->end--) {
         for (uint32_t g = 0; g < t->config.n_groups; g++)
-            gone += s->end > s->first[g] && twin_let_go(t, s, g, s->end - 1);
+            gone += twin_holds(s, g, s->end - 1) && twin_let_go(t, s, g, s->end - 1);
+        twin_forget_entry(s, s->end - 1);
     }
     for (uint32_t g = 0; g < t->config.n_groups; g++)
         s->first[g] = s->first[g] < keep ? s->first[g] : keep;
@@ -134,19 +149,25 @@ int twin_fork(twin *t, kvk_seq parent, kvk_seq child)
     s->end = twin_pages_for(t, s->n_tokens);
     s->last_batch = 0;
     s->n_ranges = 0;
+    for (uint32_t i = s->end; i < from->end; i++)
+        twin_forget_entry(s, i);
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         for (uint32_t i = s->first[g]; i < s->end; i++)
-            t->pages[s->table[g][i]].refs++;
+            t->pages[s->table[g][i]].refs += twin_holds(s, g, i);
     }
     enter(t, s, child);
     return 0;
 }
 
-/* Has a window let go what the token after the first `n_tokens` would attend to? */
-static bool has_slid_past(const twin *t, const twin_seq *s, uint32_t n_tokens)
+/* Has a window let go what the token after the first `n_tokens` would attend to, or was the page evicted that it is
+ * to be written into? */
+static bool cannot_go_on(const twin *t, const twin_seq *s, uint32_t n_tokens)
 {
+    bool partial = n_tokens % t->config.page_tokens;
     for (uint32_t g = 0; g < t->config.n_groups; g++) {
         if (n_tokens && twin_needs_from(t, g, n_tokens) < s->first[g])
+            return true;
+        if (partial && s->lost[g][n_tokens / t->config.page_tokens])
             return true;
     }
     return false;
@@ -160,13 +181,15 @@ int twin_truncate(twin *t, kvk_seq handle, uint32_t n_tokens)
         return rc;
     if (n_tokens > s->n_tokens)
         return KVK_EINVAL;
-    if (has_slid_past(t, s, n_tokens))
+    if (cannot_go_on(t, s, n_tokens))
         return KVK_ESTATE;
     if (n_tokens < s->n_tokens)
         twin_leave_alone(t, handle);
     if (n_tokens < s->n_committed)
         twin_unname(t, s, n_tokens);
     int gone = twin_give_back(t, s, twin_pages_for(t, n_tokens));
-    twin_set_length(t, s, n_tokens);
+    if (n_tokens < s->n_tokens)
+        twin_near_cut(t, s, n_tokens / t->config.page_tokens);
+    twin_shorten(t, s, n_tokens);
     return gone;
 }

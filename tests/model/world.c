@@ -32,6 +32,15 @@ void world_say(world *w, const char *format, ...)
     va_end(args);
 }
 
+/* A planted fault was found, as it was to be. */
+static _Noreturn void report_found(const world *w, const char *difference)
+{
+    printf("model: fault '%s', planted at op %llu, was found at op %llu\n", w->fault, (unsigned long long)w->planted_at,
+           (unsigned long long)w->n_ops);
+    printf("  by the audit: %s\n  by the twin: %s\n", w->violated[0] ? w->violated : "no", difference);
+    exit(0);
+}
+
 static _Noreturn void give_up(const world *w)
 {
     const kvk_config *c = &w->twin.config;
@@ -47,6 +56,8 @@ void world_expect(world *w, const char *name, int64_t want, int64_t got)
 {
     if (want == got)
         return;
+    if (w->planted_at)
+        report_found(w, name);
     printf("model: %s: expected %lld, got %lld\n", name, (long long)want, (long long)got);
     give_up(w);
 }
@@ -59,6 +70,8 @@ static void *take_memory(void *ctx, size_t bytes)
     if (m->armed && next_random(&m->random) % 4 == 0)
         return NULL;
     void *memory = malloc(bytes);
+    if (memory) /* what nobody has written yet is not 0 */
+        memset(memory, 0xA5, bytes);
     if (memory)
         m->n_held += bytes;
     return memory;
@@ -90,12 +103,17 @@ bool world_struck(world *w, int rc)
 
 /* ---- Opening and closing ---- */
 
-/* Most caches have a group with a window, some nothing else. */
-static void draw_windows(world *w, kvk_group groups[TWIN_GROUPS])
+/* Most caches have a group with a window, some nothing else; many keep near peaks of some groups. */
+static void draw_groups(world *w, kvk_group groups[TWIN_GROUPS])
 {
-    uint32_t share = 1 + world_random(w, 3);
-    for (uint32_t g = 0; g < TWIN_GROUPS; g++)
+    uint32_t share = 1 + world_random(w, 3), near = world_one_in(w, 2);
+    for (uint32_t g = 0; g < TWIN_GROUPS; g++) {
         groups[g] = (kvk_group){.window = world_one_in(w, share) ? 1 + world_random(w, 14) : 0};
+        if (near && !world_one_in(w, 3)) {
+            groups[g].near_layers = (uint16_t)(1 + world_random(w, 2));
+            groups[g].near_heads = (uint16_t)(1 + world_random(w, 2));
+        }
+    }
 }
 
 static kvk_config random_config(world *w, const kvk_group *groups)
@@ -140,11 +158,14 @@ void world_open(world *w)
     int rc;
     w->allocator = (kvk_allocator){take_memory, free_memory, &w->memory};
     w->memory.random = next_random(&w->random);
+    w->evicts = !world_one_in(w, 3);
+    w->own_policies = !world_one_in(w, 3);
     w->n_letters = 2 + world_random(w, 2);
     memset(w->stale_seqs, 0, sizeof w->stale_seqs);
+    memset(w->bounds, 0, sizeof w->bounds);
     memset(w->stale_batches, 0, sizeof w->stale_batches);
     world_say(w, "cache_open");
-    draw_windows(w, w->groups);
+    draw_groups(w, w->groups);
     kvk_config config = w->config = random_config(w, w->groups);
     twin_init(&w->twin, &config);
     w->n_pages = config.n_pages;
@@ -176,19 +197,24 @@ void world_close(world *w)
 
 static void compare_table(world *w, const twin_seq *s, uint32_t group)
 {
-    uint32_t pages[TWIN_ENTRIES], n = s->end - s->first[group];
-    world_expect(w, "kvk_seq_first", s->first[group] * w->twin.config.page_tokens,
-                 kvk_seq_first(w->cache, s->handle, group));
+    uint32_t pages[TWIN_ENTRIES], n = twin_count_held(s, group, s->end), first = s->first[group], k = 0;
+    while (n && !twin_holds(s, group, first))
+        first++;
+    world_expect(w, "kvk_seq_first", first * w->twin.config.page_tokens, kvk_seq_first(w->cache, s->handle, group));
     world_expect(w, "kvk_seq_table", n, kvk_seq_table(w->cache, s->handle, group, pages, TWIN_ENTRIES));
-    for (uint32_t i = 0; i < n; i++)
-        world_expect(w, "table entry", s->table[group][s->first[group] + i], pages[i]);
+    for (uint32_t i = first; i < s->end; i++) {
+        if (twin_holds(s, group, i))
+            world_expect(w, "table entry", s->table[group][i], pages[k++]);
+    }
 }
 
 static uint32_t longest_table(const world *w, const twin_seq *s)
 {
     uint32_t n = 0;
-    for (uint32_t g = 0; g < w->twin.config.n_groups; g++)
-        n = s->end - s->first[g] > n ? s->end - s->first[g] : n;
+    for (uint32_t g = 0; g < w->twin.config.n_groups; g++) {
+        uint32_t held = twin_count_held(s, g, s->end);
+        n = held > n ? held : n;
+    }
     return n;
 }
 
@@ -202,6 +228,8 @@ static void compare_sequence(world *w, const twin_seq *s)
     world_expect(w, "info.n_pages", longest_table(w, s), info.n_pages);
     world_expect(w, "info.n_in_flight", s->n_in_flight, info.n_in_flight);
     world_expect(w, "info.swapped", s->swapped, info.swapped);
+    world_expect(w, "info.tainted", s->first_taint != UINT32_MAX, info.tainted);
+    world_compare_eviction(w, s);
     if (s->swapped) {
         world_expect(w, "first of a swapped sequence", KVK_ESTATE, kvk_seq_first(w->cache, s->handle, 0));
         world_expect(w, "table of a swapped sequence", KVK_ESTATE, kvk_seq_table(w->cache, s->handle, 0, NULL, 0));
@@ -237,6 +265,8 @@ static void compare_totals(world *w, const kvk_stats *want, const kvk_stats *got
     world_expect(w, "preemptions", (int64_t)want->preemptions, (int64_t)got->preemptions);
     world_expect(w, "swapped_out_pages", (int64_t)want->swapped_out_pages, (int64_t)got->swapped_out_pages);
     world_expect(w, "swapped_in_pages", (int64_t)want->swapped_in_pages, (int64_t)got->swapped_in_pages);
+    world_expect(w, "pages_evicted", (int64_t)want->pages_evicted, (int64_t)got->pages_evicted);
+    world_expect(w, "tokens_evicted", (int64_t)want->tokens_evicted, (int64_t)got->tokens_evicted);
     world_expect(w, "prefix_page_hits", (int64_t)want->prefix_page_hits, (int64_t)got->prefix_page_hits);
 }
 
@@ -296,6 +326,31 @@ static void print_violation(void *ctx, const char *invariant, const char *text)
 {
     (void)ctx;
     printf("model: audit: %s: %s\n", invariant, text);
+}
+
+/* ---- Planted faults ---- */
+
+static void note_violation(void *ctx, const char *invariant, const char *text)
+{
+    char *names = ctx;
+    (void)text;
+    if (!strstr(names, invariant) && strlen(names) + strlen(invariant) + 2 < WORLD_VIOLATED) {
+        strcat(names, invariant);
+        strcat(names, " ");
+    }
+}
+
+/* As soon as there is occasion for the fault. What the audit sees of it now or after some operations is noted, and the
+ * run goes on until the twin sees it, too. */
+void world_plant_fault(world *w)
+{
+    if (!w->planted_at) {
+        w->planted_at = w->n_ops; /* events of it are no one else's fault */
+        if (!world_plant(w->cache, w->fault))
+            w->planted_at = 0;
+    }
+    if (w->planted_at)
+        kvk_audit(w->cache, note_violation, w->violated);
 }
 
 void world_audit(world *w)

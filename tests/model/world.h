@@ -4,7 +4,12 @@
 
 #include "twin.h"
 
-enum { WORLD_STALE = 8, WORLD_EVENTS = TWIN_EVENTS, WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16 };
+enum {
+    WORLD_STALE = 8,
+    WORLD_VIOLATED = 128,
+    WORLD_EVENTS = TWIN_EVENTS,
+    WORLD_ROW = TWIN_PAGE_TOKENS * 4 > 16 ? TWIN_PAGE_TOKENS * 4 : 16
+};
 
 /* An event as it came. */
 typedef struct {
@@ -17,6 +22,13 @@ typedef struct {
     twin_text content;
     kvk_key key;
 } world_key;
+
+/* What a sequence held when it last reserved. */
+typedef struct {
+    kvk_seq seq; /* 0: nothing is known */
+    uint32_t n_tokens;
+    int held[TWIN_GROUPS]; /* entries with tokens */
+} world_bound;
 
 /* An allocator that counts what is held and, while armed, fails at random. */
 typedef struct {
@@ -38,6 +50,10 @@ typedef struct {
     uint32_t n_letters; /* of the alphabet that texts are made of: few, so that prefixes collide */
     uint64_t audit_every;
     bool fail_allocations;
+    bool evicts;       /* most sequences begin with a policy */
+    bool own_policies; /* there are such of the tests */
+    bool by_hand;      /* pages are dropped as the caller says */
+    world_bound bounds[TWIN_SEQS];
     bool recorded;
     world_event events[WORLD_EVENTS]; /* since the last comparison */
     uint32_t n_events;
@@ -45,7 +61,11 @@ typedef struct {
     uint32_t n_keys;
     kvk_seq stale_seqs[WORLD_STALE]; /* closed handles; 0 at first */
     kvk_batch stale_batches[WORLD_STALE];
-    char what[512]; /* the operation under way, in words */
+    const char *fault;             /* to plant; NULL: none */
+    uint64_t plant_from;           /* the first operation before which it may be */
+    uint64_t planted_at;           /* 0: not yet */
+    char violated[WORLD_VIOLATED]; /* since then: invariants, in one line */
+    char what[512];                /* the operation under way, in words */
 } world;
 
 /* Opens a cache with random parameters and its twin. */
@@ -56,6 +76,9 @@ void world_close(world *w);
 
 /* One random operation on both, compared. */
 void world_step(world *w);
+
+/* An operation was made on both: is all alike? */
+void world_check(world *w);
 
 /* Everything that can be seen of the cache must be as the twin has it. */
 void world_compare(world *w);
@@ -73,6 +96,10 @@ void world_expect(world *w, const char *name, int64_t want, int64_t got);
 /* Leaves the cache's content index hashes with few bits, those in `mask`, so that different contents collide. */
 void world_collide(kvk_cache *cache, uint64_t mask);
 
+/* Plants a fault in the cache, if there is occasion for it: "tainted", "pinned", "twice", "limbo" or "mass". */
+bool world_plant(kvk_cache *cache, const char *fault);
+void world_plant_fault(world *w);
+
 /* Around a call: do { world_arm(w); rc = call; } while (world_struck(w, rc)); A failed allocation must have changed
  * nothing, and then the call is made again without failures. */
 void world_arm(world *w);
@@ -83,9 +110,32 @@ kvk_seq world_pick_seq(world *w);
 kvk_batch world_pick_batch(world *w);
 twin_seq *world_pick_open(world *w);
 
+/* Policies of the tests' own. */
+extern const kvk_policy world_witness, world_nonsense;
+
+/* Masses for a batch; `accepted` becomes what goes with them. */
+const kvk_masses *world_draw_masses(world *w, const twin_batch *b, uint32_t *accepted);
+
+/* A sequence has reserved; what it holds may grow in other ways. */
+void world_bind(world *w, kvk_seq handle);
+void world_unbind(world *w, kvk_seq handle);
+void world_check_bound(world *w, const twin_seq *s);
+void world_check_evicted(world *w, const kvk_event *event);
+
+/* Compares what can be seen of a sequence's eviction. */
+void world_compare_eviction(world *w, const twin_seq *s);
+
 /* Events: takes them in, and compares them with those that the twin expects. */
 void world_listen(world *w, kvk_cache *cache, bool on);
 void world_compare_events(world *w);
+
+/* Operations as asked for. */
+void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort);
+void world_commit(world *w, kvk_seq handle, uint32_t n);
+bool world_has_batch_place(const world *w);
+kvk_batch world_plan(world *w, kvk_seq handle, uint32_t n_query); /* 0: it was refused */
+void world_end(world *w, kvk_batch handle);
+void world_set_eviction(world *w, kvk_seq handle);
 
 /* Operations. */
 void op_open(world *w);
@@ -110,6 +160,9 @@ void op_unpin(world *w);
 void op_retain(world *w);
 void op_set_time(world *w);
 void op_resize(world *w);
+void op_set_eviction(world *w);
+void op_evict(world *w);
+void op_decode(world *w);
 void op_listen(world *w);
 void op_reload(world *w);
 void op_bad_arguments(world *w);

@@ -58,6 +58,8 @@ static void take_event(void *ctx, const kvk_event *event)
     *e = (world_event){.event = *event};
     if (row)
         memcpy(e->row, row, twin_unit(&w->twin));
+    if (event->kind == KVK_EVENT_EVICTED)
+        world_check_evicted(w, event);
     if (world_one_in(w, 8))
         call_back(w);
 }
@@ -109,6 +111,12 @@ static void compare_event(world *w, const twin_event *want, const world_event *g
     if (want->kind == KVK_EVENT_CLEARED)
         return;
     world_expect(w, "event.group", want->group, got->event.group);
+    if (want->kind == KVK_EVENT_EVICTED) {
+        world_expect(w, "event.page", want->page, got->event.page);
+        world_expect(w, "event.seq", (int64_t)want->seq, (int64_t)got->event.seq);
+        world_expect(w, "event.position", want->position, got->event.position);
+        return;
+    }
     if (want->kind == KVK_EVENT_STORED)
         world_expect(w, "event.page", want->page, got->event.page);
     compare_content(w, &want->content, got);

@@ -142,7 +142,7 @@ START_TEST(every_knob_keeps_its_bounds)
         for (uint32_t k = 0; k < policy->n_knobs; k++) {
             const kvk_knob *knob = &policy->knobs[k];
             const double in[] = {knob->min, knob->max, knob->standard};
-            const double out[] = {knob->min - 1, knob->max + 1, nextafter(knob->max, INFINITY), knob->whole ? 1.5 : -1};
+            const double out[] = {knob->min - 1, knob->max + 1, nextafter(knob->max, HUGE_VAL), knob->whole ? 1.5 : -1};
             for (int j = 0; j < 3; j++) {
                 ck_assert_int_eq(try_knob(policy, knob, in[j]), 0);
                 ck_assert_int_eq(check_knob(policy, k, in[j]), 0);
@@ -151,8 +151,8 @@ START_TEST(every_knob_keeps_its_bounds)
                 ck_assert_int_eq(try_knob(policy, knob, out[j]), KVK_EINVAL);
                 ck_assert_int_eq(check_knob(policy, k, out[j]), KVK_EINVAL);
             }
-            ck_assert_int_eq(check_knob(policy, k, NAN), KVK_EINVAL);
-            ck_assert_int_eq(check_knob(policy, k, INFINITY), KVK_EINVAL);
+            ck_assert_int_eq(check_knob(policy, k, (double)NAN), KVK_EINVAL);
+            ck_assert_int_eq(check_knob(policy, k, HUGE_VAL), KVK_EINVAL);
         }
 }
 END_TEST
@@ -329,7 +329,7 @@ START_TEST(a_policy_that_lacks_something_is_refused)
     const kvk_policy whole = {
         .size = sizeof whole, .n_knobs = 1, .name = "m", .text = "", .knobs = &half, .needs = needs};
     const kvk_knob nameless = {NULL, 0, 1, 0, 0, ""}, wordless = {"a", 0, 1, 0, 0, NULL},
-                   outside = {"a", 0, 1, 2, 0, ""}, endless = {"a", 0, INFINITY, 2, 0, ""},
+                   outside = {"a", 0, 1, 2, 0, ""}, endless = {"a", 0, HUGE_VAL, 2, 0, ""},
                    spaced = {"a b", 0, 1, 0, 0, ""};
     kvk_policy bad[16];
     for (int i = 0; i < 16; i++)

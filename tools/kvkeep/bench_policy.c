@@ -5,14 +5,20 @@
 #include <stdlib.h>
 
 #define SCORED_PAGES 256u /* of each of the RUNNING sequences */
+#define MOST_GROUPS 32u
+#define WITHIN_A_PAGE (PAGE_TOKENS / 2)
+#define NEAR_HEADS 9u
+#define NEAR_STRIDE (RUNNING * 2u * NEAR_HEADS) /* of a step's near peaks: two pages of each sequence */
 
 /* ---- scoring: a batch of one token a sequence ends with the masses of all its pages */
 
 typedef struct scoring {
     kvk_cache *cache;
     uint32_t n_groups;
+    uint32_t missing; /* tokens of each sequence's last page */
     kvk_batch_entry entries[RUNNING];
     float *mass;   /* [n_groups][stride] */
+    float *near;   /* [n_groups][near_stride]; NULL: the cache keeps no near peaks */
     float *scores; /* the baseline's */
     uint64_t stride;
 } scoring;
@@ -22,6 +28,7 @@ static void close_scoring(void *state)
     scoring *s = state;
     kvk_cache_close(s->cache);
     free(s->mass);
+    free(s->near);
     free(s->scores);
     free(s);
 }
@@ -36,36 +43,49 @@ static int set_policy(kvk_cache *cache, kvk_seq seq, const char *policy, uint32_
     return rc < 0 ? rc : kvk_seq_set_eviction(cache, seq, &settings);
 }
 
-/* Sequences one token short of SCORED_PAGES pages, each within its budget. */
+/* Sequences of SCORED_PAGES pages, each within its budget, so many tokens short of the last page's end. */
 static int open_scored(scoring *s, const char *policy)
 {
-    const uint32_t n_tokens = SCORED_PAGES * PAGE_TOKENS - 1;
+    const uint32_t n_tokens = SCORED_PAGES * PAGE_TOKENS - s->missing;
     int rc = 0;
     for (uint32_t i = 0; i < RUNNING && rc >= 0; i++) {
         rc = kvk_seq_open(s->cache, NULL, &s->entries[i].seq);
         rc = rc < 0 ? rc : set_policy(s->cache, s->entries[i].seq, policy, 2 * n_tokens);
-        rc = rc < 0 ? rc : kvk_reserve(s->cache, s->entries[i].seq, n_tokens + 1, KVK_RECLAIM);
+        rc = rc < 0 ? rc : kvk_reserve(s->cache, s->entries[i].seq, SCORED_PAGES * PAGE_TOKENS, KVK_RECLAIM);
         rc = rc < 0 ? rc : kvk_commit(s->cache, s->entries[i].seq, &(kvk_text){.n_tokens = n_tokens});
         s->entries[i].n_query = 1;
     }
     return rc;
 }
 
-static scoring *open_scoring(uint32_t n_groups, const char *policy)
+/* What is scored. */
+typedef struct scoring_kind {
+    const char *policy;
+    const kvk_group *groups; /* NULL: no near peaks */
+    uint32_t missing;
+} scoring_kind;
+
+static scoring *open_scoring(uint32_t n_groups, const scoring_kind *kind)
 {
     scoring *s = calloc(1, sizeof *s);
     kvk_config config = bench_cache_config(RUNNING * SCORED_PAGES * n_groups);
     config.n_groups = n_groups;
+    config.groups = kind->groups;
     config.content = KVK_CONTENT_NONE;
     if (!s)
         return NULL;
     s->n_groups = n_groups;
+    s->missing = kind->missing;
     s->stride = RUNNING * SCORED_PAGES;
     s->mass = calloc(n_groups * s->stride, sizeof *s->mass);
+    s->near = kind->groups ? calloc(n_groups * NEAR_STRIDE, sizeof *s->near) : NULL;
     s->scores = calloc(n_groups * s->stride, sizeof *s->scores);
     for (uint64_t i = 0; s->mass && i < n_groups * s->stride; i++)
         s->mass[i] = 1.0f / SCORED_PAGES;
-    if (s->mass && s->scores && kvk_cache_open(&config, &s->cache) == 0 && open_scored(s, policy) >= 0)
+    for (uint64_t i = 0; s->near && i < n_groups * NEAR_STRIDE; i++)
+        s->near[i] = 1.0f / (float)(1 + i % NEAR_HEADS);
+    if (s->mass && s->scores && (s->near || !kind->groups) && kvk_cache_open(&config, &s->cache) == 0 &&
+        open_scored(s, kind->policy) >= 0)
         return s;
     close_scoring(s);
     return NULL;
@@ -73,12 +93,33 @@ static scoring *open_scoring(uint32_t n_groups, const char *policy)
 
 static void *open_h2o(const bench_case *me)
 {
-    return open_scoring(me->size, "h2o");
+    return open_scoring(me->size, &(scoring_kind){"h2o", NULL, WITHIN_A_PAGE});
+}
+
+/* With the near peaks of nine heads, which a kernel reports of the two newest pages. */
+static scoring *open_near(uint32_t n_groups, uint32_t missing)
+{
+    kvk_group groups[MOST_GROUPS];
+    for (uint32_t g = 0; g < n_groups; g++)
+        groups[g] = (kvk_group){.near_layers = 1, .near_heads = NEAR_HEADS};
+    return open_scoring(n_groups, &(scoring_kind){"keep", groups, missing});
 }
 
 static void *open_keep(const bench_case *me)
 {
-    return open_scoring(me->size, "keep");
+    return open_near(me->size, WITHIN_A_PAGE);
+}
+
+/* The one step in PAGE_TOKENS that ends a page, when the importances of all pages are found anew. */
+static void *open_keep_border(const bench_case *me)
+{
+    return open_near(me->size, 1);
+}
+
+/* Without near peaks it looks at the largest mass of every page. */
+static void *open_keep_peak(const bench_case *me)
+{
+    return open_scoring(me->size, &(scoring_kind){"keep", NULL, WITHIN_A_PAGE});
 }
 
 static double run_scoring(void *state)
@@ -86,7 +127,12 @@ static double run_scoring(void *state)
     scoring *s = state;
     kvk_plan plan;
     kvk_batch batch = 0;
-    kvk_masses masses = {.size = sizeof masses, .stride = s->stride, .mean = s->mass, .peak = s->mass};
+    kvk_masses masses = {.size = sizeof masses,
+                         .stride = s->stride,
+                         .mean = s->mass,
+                         .peak = s->mass,
+                         .near = s->near,
+                         .near_stride = NEAR_STRIDE};
     kvk_batch_result result = {.size = sizeof result, .n = RUNNING, .masses = &masses};
     kvk_plan_init(&plan);
     kvk_batch_plan(s->cache, s->entries, RUNNING, &plan, &batch);
@@ -94,7 +140,7 @@ static double run_scoring(void *state)
     kvk_batch_end(s->cache, batch, &result);
     double ns = bench_now_ns() - start;
     for (uint32_t i = 0; i < RUNNING; i++)
-        kvk_truncate(s->cache, s->entries[i].seq, SCORED_PAGES * PAGE_TOKENS - 1);
+        kvk_truncate(s->cache, s->entries[i].seq, SCORED_PAGES * PAGE_TOKENS - s->missing);
     return ns / (double)(s->stride * s->n_groups);
 }
 
@@ -209,9 +255,11 @@ static double run_searching(void *state)
 
 const bench_case bench_policy_cases[] = {
     SCORING_CASE("score.h2o.256x256x1", 1, open_h2o),
-    SCORING_CASE("score.h2o.256x256x32", 32, open_h2o),
+    SCORING_CASE("score.h2o.256x256x32", MOST_GROUPS, open_h2o),
     SCORING_CASE("score.keep.256x256x1", 1, open_keep),
-    SCORING_CASE("score.keep.256x256x32", 32, open_keep),
+    SCORING_CASE("score.keep.256x256x32", MOST_GROUPS, open_keep),
+    SCORING_CASE("score.keep_peak.256x256x32", MOST_GROUPS, open_keep_peak),
+    SCORING_CASE("border.keep.256x256x1", 1, open_keep_border),
     CHOOSING_CASE("choose.h2o.100", 100, open_choosing_h2o),
     CHOOSING_CASE("choose.h2o.1000", 1000, open_choosing_h2o),
     CHOOSING_CASE("choose.h2o.10000", 10000, open_choosing_h2o),

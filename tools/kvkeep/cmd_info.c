@@ -1,9 +1,11 @@
-/* kvkeep info: the version, the build, the libraries it runs on, and what the processor offers. */
+/* kvkeep info: the version, the build, the libraries it runs on, what the processor offers, and the policies. */
 #include "kvkeep/arguments.h"
 #include "kvkeep/commands.h"
 #include "kvkeep/report.h"
 
 #include <kvkeep/kvkeep.h>
+#include <kvkeep/policy.h>
+#include <stdio.h>
 #include <xxhash.h>
 
 #if KVK_HAVE_JEMALLOC
@@ -61,6 +63,67 @@ static void add_processor(report *r)
 #endif
 }
 
+/* ---- Policies */
+
+/* A whole number stands as one. */
+static json_t *number(double value)
+{
+    json_int_t whole = (json_int_t)value;
+    return (double)whole == value ? json_integer(whole) : json_real(value);
+}
+
+static json_t *describe_knob(const kvk_knob *knob)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:b, s:s}", "name", knob->name, "min", number(knob->min), "max",
+                     number(knob->max), "default", number(knob->standard), "whole", knob->whole, "text", knob->text);
+}
+
+static json_t *describe_policies(void)
+{
+    json_t *policies = json_array();
+    const kvk_policy *policy;
+    for (uint32_t i = 0; (policy = kvk_policy_at(i)); i++) {
+        json_t *knobs = json_array();
+        for (uint32_t k = 0; k < policy->n_knobs; k++)
+            report_add_row(&knobs, describe_knob(&policy->knobs[k]));
+        report_add_row(&policies,
+                       json_pack("{s:s, s:s, s:o}", "name", policy->name, "text", policy->text, "knobs", knobs));
+    }
+    return policies;
+}
+
+static json_t *describe_presets(void)
+{
+    json_t *presets = json_array();
+    const kvk_preset *preset;
+    for (uint32_t i = 0; (preset = kvk_preset_at(i)); i++)
+        report_add_row(&presets, json_pack("{s:s, s:s}", "name", preset->name, "choice", preset->choice));
+    return presets;
+}
+
+static void list_knobs(const kvk_policy *policy)
+{
+    for (uint32_t k = 0; k < policy->n_knobs; k++) {
+        const kvk_knob *knob = &policy->knobs[k];
+        printf("    %-13s %6.10g   %s\n", knob->name, knob->standard, knob->text);
+        printf("    %20s   %.10g to %.10g%s\n", "", knob->min, knob->max, knob->whole ? ", whole" : "");
+    }
+}
+
+static void list_policies(void)
+{
+    const kvk_policy *policy;
+    const kvk_preset *preset;
+    puts("\nPolicies, their knobs with defaults and ranges");
+    for (uint32_t i = 0; (policy = kvk_policy_at(i)); i++) {
+        printf("  %-15s %s\n", policy->name, policy->text);
+        list_knobs(policy);
+    }
+    puts("\nPresets");
+    for (uint32_t i = 0; (preset = kvk_preset_at(i)); i++)
+        printf("  %-20s %s\n", preset->name, preset->choice);
+}
+
 static int show(bool as_json, trace_error *error)
 {
     report r;
@@ -73,15 +136,23 @@ static int show(bool as_json, trace_error *error)
     report_add(&r, "jansson", json_string(jansson_version_str()));
     add_processor(&r);
     report_add(&r, "cuda", json_boolean(KVK_HAVE_CUDA));
-    return report_print(&r, as_json, error);
+    if (as_json) {
+        report_add(&r, "policies", describe_policies());
+        report_add(&r, "presets", describe_presets());
+    }
+    int rc = report_print(&r, as_json, error);
+    if (rc == 0 && !as_json)
+        list_policies();
+    return rc;
 }
 
 int cmd_info(int argc, char **argv)
 {
     static const struct argp_option options[] = {{"json", KEY_JSON, NULL, 0, "One JSON object instead of a table", 0},
                                                  {0}};
-    static const struct argp argp = {options, parse, NULL, "Shows the version, the build and what this machine offers.",
-                                     NULL,    NULL,  NULL};
+    static const struct argp argp = {
+        options, parse, NULL, "Shows the version, the build, what this machine offers, and the eviction policies.",
+        NULL,    NULL,  NULL};
     bool as_json = false;
     trace_error error;
     arguments a = {"kvkeep info", &as_json, &error};

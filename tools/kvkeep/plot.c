@@ -41,7 +41,8 @@ static void write_script(FILE *script, const plot *p, const samples *s)
 static void write_bars_script(FILE *script, const plot_bars *p)
 {
     write_head(script, p->title, p->x_label);
-    fprintf(script, "unset key\nset xrange [0:*]\nset yrange [-0.6:%u - 0.4]\nset style fill solid\n", p->n);
+    fprintf(script, "unset key\nset rmargin 9\nset xrange [0:*]\nset yrange [-0.6:%u - 0.4]\nset style fill solid\n",
+            p->n);
     fputs("$bars << end_of_bars\n", script);
     for (uint32_t i = 0; i < p->n; i++)
         fprintf(script, "%u %.17g \"%s\"\n", p->n - 1 - i, p->bars[i].length, p->bars[i].name);
@@ -59,15 +60,21 @@ static void write_curve(FILE *script, const plot_curve *c, uint32_t number)
     fputs("end_of_curve\n", script);
 }
 
+/* More curves than colours are told apart by their dashes. */
 static void write_curves_script(FILE *script, const plot_curves *p)
 {
+    static const char *const colours[] = {"#000000", "#7f7f7f", "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728",
+                                          "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#08306b"};
+    const uint32_t n_colours = sizeof colours / sizeof colours[0];
     write_head(script, p->title, p->x_label);
-    fprintf(script, "set key right bottom\nset ylabel '%s'\n", p->y_label);
+    fprintf(script, "set key outside right top\nset ylabel '%s'\n", p->y_label);
     for (uint32_t i = 0; i < p->n; i++)
         write_curve(script, &p->curves[i], i);
     for (uint32_t i = 0; i < p->n; i++)
-        fprintf(script, "%s $curve%u using 1:2 smooth unique with linespoints lw 1.5 pt 7 ps 0.5 title \"%s\"",
-                i ? "," : "plot", i, p->curves[i].name);
+        fprintf(script,
+                "%s $curve%u using 1:2 smooth unique with linespoints lw 1.5 pt 7 ps 0.4 lc rgb '%s' dt %u "
+                "title \"%s\" noenhanced",
+                i ? "," : "plot", i, colours[i % n_colours], i / n_colours + 1, p->curves[i].name);
     fputc('\n', script);
 }
 

@@ -32,12 +32,13 @@ static int open_masses(comparison *x)
     return mass_generate(&options, &x->trace, x->error);
 }
 
-/* A share of the text is cut to whole tokens. */
+/* A share of the text is cut to whole tokens; a share such as 0.29 is a double a little below it. */
 static uint32_t tokens_of(const comparison *x, uint32_t i)
 {
+    const double rounding = 1e-6;
     const mass_shape *s = &x->trace->shape;
     evict_budget b = x->c->evict.budgets[i];
-    return (uint32_t)(b.is_share ? b.size * ((double)s->first + s->steps) : b.size);
+    return (uint32_t)(b.is_share ? b.size * ((double)s->first + s->steps) + rounding : b.size);
 }
 
 static evict_options options_of(const comparison *x, uint32_t budget, uint32_t choice)

@@ -12,13 +12,13 @@ enum { KEY_POLICY = 0x100, KEY_BUDGET, KEY_STEPS, KEY_GROUPS };
 
 static const struct argp_option options[] = {
     {"policy", KEY_POLICY, "NAME[:KEY=VALUE...]", 0,
-     "evict: a policy or a preset with its knobs, may be given several times; all (the default): every policy", 3},
+     "A policy or a preset, with its knobs; all (the default): every policy. May be given several times", 0},
     {"budget", KEY_BUDGET, "N|N%", 0,
-     "evict: tokens that a sequence may hold in each group, or a share of the text; may be given several times "
-     "(default 20% and 36%)",
-     3},
-    {"steps", KEY_STEPS, "N", 0, "evict: queries of the generated masses (default 2048)", 3},
-    {"groups", KEY_GROUPS, "N", 0, "evict: groups of the generated masses (default 4)", 3},
+     "Tokens that a sequence may hold in each group, or a share of the text (default 20% and 36%). May be given "
+     "several times",
+     0},
+    {"steps", KEY_STEPS, "N", 0, "Queries of the masses made up where there is no file (default 2048)", 0},
+    {"groups", KEY_GROUPS, "N", 0, "Groups of these (default 4)", 0},
     {0},
 };
 

@@ -99,6 +99,13 @@ int evict_table_print(const evict_table *t, bool as_json, trace_error *error)
 
 /* ---- Drawing ----------------------------------------------------------------------------------------------------- */
 
+/* Where the budget is never reached, there are no steps to choose in. */
+static double height(const evict_row *row)
+{
+    const evict_result *x = &row->result;
+    return isfinite(x->active.mean) ? x->active.mean : x->all.mean;
+}
+
 /* One budget: no curve, but bars. */
 static int draw_bars(const evict_table *t, FILE *drawing, trace_error *error)
 {
@@ -107,7 +114,7 @@ static int draw_bars(const evict_table *t, FILE *drawing, trace_error *error)
     if (!bars)
         return trace_failed(error, (trace_place){"plot", 0, NULL}, "out of memory");
     for (uint32_t i = 0; i < t->n; i++)
-        bars[i] = (plot_bar){t->rows[i].name, t->rows[i].result.active.mean};
+        bars[i] = (plot_bar){t->rows[i].name, height(&t->rows[i])};
     int rc = plot_draw_bars(&p, drawing, error);
     free(bars);
     return rc;
@@ -120,8 +127,8 @@ static void set_curves(const evict_table *t, plot_curve *curves, plot_point *poi
     for (uint32_t i = 0; i < t->per_budget; i++) {
         curves[i] = (plot_curve){t->rows[i].name, points + (size_t)i * n_budgets, n_budgets};
         for (uint32_t b = 0; b < n_budgets; b++) {
-            const evict_result *x = &t->rows[b * t->per_budget + i].result;
-            points[(size_t)i * n_budgets + b] = (plot_point){x->budget / tokens, x->active.mean};
+            const evict_row *row = &t->rows[b * t->per_budget + i];
+            points[(size_t)i * n_budgets + b] = (plot_point){row->result.budget / tokens, height(row)};
         }
     }
 }

@@ -310,8 +310,11 @@ static error_t check_evict(const arguments *a)
     replay_command *c = a->options;
     if (!c->evict.on)
         return c->evict.given ? refuse_together(a, c->evict.given, "goes with mode evict only") : 0;
-    if (c->not_evict)
-        return refuse_together(a, c->not_evict, "means nothing in mode evict");
+    if (c->not_evict) {
+        char option[32];
+        snprintf(option, sizeof option, "--%s", c->not_evict);
+        return refuse_together(a, option, "means nothing in mode evict");
+    }
     if (c->n_files > 1)
         return refuse_together(a, c->files[1], "a second file: mode evict takes one");
     if (c->n_files && c->evict.generated_only)
@@ -364,7 +367,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
 
 int replay_command_parse(replay_command *c, int argc, char **argv, trace_error *error)
 {
-    static const struct argp_child children[] = {{&replay_evict_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&replay_evict_argp, 0, "Mode evict:", 6}, {0}};
     static const struct argp argp = {options, parse, "[TRACE...]", doc, children, NULL, NULL};
     *c = (replay_command){
         .trace = TRACE_OPTIONS_DEFAULT, .replay = REPLAY_OPTIONS_DEFAULT, .evict = {.generate = MASS_GENERATE_DEFAULT}};

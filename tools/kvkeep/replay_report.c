@@ -112,6 +112,7 @@ int oplog_report(const oplog_summary *summary, bool as_json, trace_error *error)
     report_count(&r, "pages_taken", s->pages_taken);
     report_count(&r, "pages_reclaimed", s->pages_reclaimed);
     report_count(&r, "cow_copies", s->cow_copies);
+    report_count(&r, "pages_evicted", s->pages_evicted);
     report_count(&r, "prefix_page_queries", s->prefix_page_queries);
     report_count(&r, "prefix_page_hits", s->prefix_page_hits);
     report_count(&r, "peak_pages", s->peak_pages_used);
