@@ -6,7 +6,7 @@
  *
  * What attention computes, for a query at text position p, and head h of KV head h / (n_heads / kv heads):
  *     s(t)  = scale * q . k(t), then soft_cap * tanh(s / soft_cap), then + slope(h) * (t - p)
- *     over the tokens t <= p that the entry's pages hold, and t > p - window; plus a sink of logit sinks[h] without value
+ *     over the tokens t <= p that the entry's pages hold, and t > p - window; and a sink of logit sinks[h], no value
  *     lse   = log(sum exp(s)), o = sum exp(s - lse) v(t); for no token at all o = 0 and lse = -inf
  *     mass of a page = sum of exp(s - lse) over its tokens: an entry's masses sum to 1, or to less with a sink
  * Unused places of pages may hold anything, NaN too. */
@@ -29,7 +29,7 @@ typedef enum kvk_dtype {
 } kvk_dtype;
 
 /* K and V of the layers of one group, in pages. The default layout is HND, kv[page][layer][K|V][head][token][dim]; any
- * other is described by the strides, in bytes. A token's row of one head is contiguous. */
+ * other is described by the strides, in bytes, whole elements each. A token's row of one head is contiguous. */
 typedef struct kvk_kv {
     uint32_t size;  /* sizeof(kvk_kv) */
     uint32_t dtype; /* a kvk_dtype */
@@ -61,7 +61,8 @@ typedef struct kvk_rows {
 } kvk_rows;
 
 /* Writes K and V of n tokens of a layer to their slots (page * page_tokens + offset, as a plan has them), converted or
- * quantised. A negative slot is skipped. O(n * heads * head_size). KVK_EINVAL: a slot past the last page, a bad shape. */
+ * quantised. A negative slot is skipped. O(n * heads * head_size). KVK_EINVAL: a slot past the last page, or a bad
+ * shape. */
 KVK_API int kvk_append(const kvk_kv *kv, uint32_t layer, const int64_t *slots, uint32_t n, const kvk_rows *k,
                        const kvk_rows *v);
 
@@ -93,9 +94,9 @@ KVK_API void kvk_attention_init(kvk_attention *attention);
 /* What a page did to a head's output, for the near peaks (kvk_masses.near). */
 typedef enum kvk_near_kind {
     KVK_NEAR_MASS = 0,
-    KVK_NEAR_ERROR =
-        1 /* |m*o - u| / max(1 - m, 1e-3), u the sum of weight * v over the page's tokens: how far o is from
-                          what it would be without the page */
+    /* |m*o - u| / max(1 - m, 1e-3), u the sum of exp(s - lse) v over the page's tokens: how far o is from what it would
+     * be without the page. */
+    KVK_NEAR_ERROR = 1
 } kvk_near_kind;
 
 /* Where the results go; NULL arrays are left out. The masses have the form of kvk_masses for one group, so that the
