@@ -68,7 +68,7 @@ void grid_result_close(grid_result *r);
 typedef enum grid_precision { GRID_DOUBLE = 0, GRID_FLOAT = 1, GRID_HALF = 2, GRID_BRAIN = 3 } grid_precision;
 
 /* Softmax attention over the contiguous arrays. */
-void grid_plain(const grid_case *c, grid_precision precision, grid_result *out);
+void grid_plain(const grid_case *c, grid_precision precision, const kvk_attention_out *out);
 
 /* One head of one query of it. */
 typedef struct plain_head {
@@ -82,13 +82,17 @@ void plain_close(plain_head *p);
 void plain_attend(const grid_case *c, grid_precision precision, uint32_t entry, uint32_t query, uint32_t head,
                   plain_head *p);
 
-/* A version of attention under test: returns what kvk_attention_reference returns. */
+/* A version of attention: returns what kvk_attention_reference returns. */
 typedef int (*grid_version)(void *ctx, const grid_case *c, const kvk_attention_out *out);
 
 /* Runs a version on a shape and ends the test if a result is farther from the reference's than three times what the
  * plain implementation of that precision is, plus 1e-5 (for sums over queries, for each); if masses do not sum up to
  * what sinks leave within 1e-5; or if anything else was written. */
 void grid_check(const grid_shape *shape, grid_precision precision, grid_version version, void *ctx);
+
+/* The same with another version in the place of the reference. */
+void grid_check_by(grid_version exact, const grid_shape *shape, grid_precision precision, grid_version version,
+                   void *ctx);
 
 /* The shapes that every version is to pass, in a reduced form of all combinations. */
 const grid_shape *grid_shapes(uint32_t *n);

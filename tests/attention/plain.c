@@ -90,7 +90,7 @@ void plain_attend(const grid_case *c, grid_precision precision, uint32_t entry, 
 typedef struct walk {
     const grid_case *c;
     grid_precision precision;
-    grid_result *to;
+    const kvk_attention_out *to;
     const plain_head *p;
     uint32_t entry, query, head;
     uint64_t mean_at, near_at; /* of the query's row */
@@ -127,7 +127,7 @@ static double error_of(const walk *w, uint32_t from, uint32_t to)
 
 static void write_output(const walk *w)
 {
-    kvk_attention_out *out = &w->to->out;
+    const kvk_attention_out *out = w->to;
     uint64_t query = (uint64_t)w->c->query_indptr[w->entry] + w->query;
     char *row = (char *)out->o +
                 (query * out->o_token_stride + w->head * out->o_head_stride) * layout_row_bytes(out->o_dtype, 1);
@@ -140,7 +140,7 @@ static void write_output(const walk *w)
 static void add_masses(const walk *w)
 {
     const grid_case *c = w->c;
-    kvk_attention_out *out = &w->to->out;
+    const kvk_attention_out *out = w->to;
     uint32_t size = c->shape->page_tokens, length = c->shape->lengths[w->entry];
     uint32_t first = (length - queries_of(w)) / size, own = (length - queries_of(w) + w->query) / size;
     uint64_t near = w->near_at;
@@ -186,7 +186,7 @@ static void run_entry(walk *w)
     plain_close(p);
 }
 
-void grid_plain(const grid_case *c, grid_precision precision, grid_result *out)
+void grid_plain(const grid_case *c, grid_precision precision, const kvk_attention_out *out)
 {
     walk w = {.c = c, .precision = precision, .to = out};
     for (w.entry = 0; w.entry < c->shape->n; w.entry++)
