@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, MAP_NORESERVE */
 #include "attention/grid.h"
 
 #include "attention/convert.h"
@@ -5,8 +6,10 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define LAYERS 2u
+#define FAR_STRIDE 65536u /* 70,000 pages: 4.6 GB */
 
 static void *take(uint64_t n, uint64_t bytes)
 {
@@ -89,6 +92,12 @@ static uint64_t near_pages(const grid_case *c, uint32_t entry)
     return n;
 }
 
+/* Page ids to choose from. */
+static uint32_t names(const grid_case *c)
+{
+    return (uint32_t)c->n_pages * 2 + 1;
+}
+
 /* Sizes, and lists without page ids yet. */
 static void lay_out(grid_case *c, uint64_t *random)
 {
@@ -113,13 +122,13 @@ static void lay_out(grid_case *c, uint64_t *random)
     }
 }
 
-/* A random half of the ids, in random order. */
+/* A random half of the last ids, in random order. */
 static void name_pages(grid_case *c, uint64_t *random)
 {
-    uint32_t n = c->kv.n_pages;
+    uint32_t n = names(c);
     int32_t *ids = take(n, sizeof *ids);
     for (uint32_t i = 0; i < n; i++)
-        ids[i] = (int32_t)i;
+        ids[i] = (int32_t)(c->kv.n_pages - n + i);
     c->pages = take(c->n_pages, sizeof *c->pages);
     for (uint32_t i = 0; i < c->n_pages; i++) {
         uint32_t other = i + below(random, n - i);
@@ -147,22 +156,39 @@ static void set_strides(grid_case *c)
     }
     kv->layer_stride = kv->value_stride * 2 + gap;
     kv->page_stride = kv->layer_stride * kv->n_layers + gap;
+    if (c->shape->features & GRID_FAR)
+        kv->page_stride = FAR_STRIDE;
+}
+
+/* Memory of which only the last pages are ever touched. */
+static void *map_sparse(uint64_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    ck_assert_ptr_ne(memory, MAP_FAILED);
+    return memory;
+}
+
+/* NaN in every type that has one, in all places that the ids to choose from can have. */
+static void poison_kv(grid_case *c)
+{
+    uint64_t first = c->kv.n_pages - names(c), scales = c->n_scales / c->kv.n_pages;
+    memset((char *)c->kv.base + first * c->kv.page_stride, 0xff, c->kv_bytes - first * c->kv.page_stride);
+    if (c->n_scales)
+        memset(c->kv.scales + first * scales, 0xff, (c->n_scales - first * scales) * sizeof(float));
 }
 
 static void make_kv(grid_case *c)
 {
     const grid_shape *s = c->shape;
-    kvk_kv_init(&c->kv, s->dtype, (uint32_t)c->n_pages * 2 + 1, s->page_tokens);
+    kvk_kv_init(&c->kv, s->dtype, names(c) + (s->features & GRID_FAR ? 70000 : 0), s->page_tokens);
     ck_assert_int_eq(kvk_kv_shape(&c->kv, LAYERS, s->kv_heads, s->head_size), 0);
     set_strides(c);
     c->kv.k_scale = s->dtype == KVK_F8_E4M3 ? 0.5f : 1;
     c->kv.v_scale = s->dtype == KVK_F8_E4M3 ? 4.0f : 1;
     ck_assert_int_eq(kvk_kv_bytes(&c->kv, &c->kv_bytes, &c->n_scales), 0);
-    c->kv.base = take(c->kv_bytes, 1);
+    c->kv.base = s->features & GRID_FAR ? map_sparse(c->kv_bytes) : take(c->kv_bytes, 1);
     c->kv.scales = c->n_scales ? take(c->n_scales, sizeof(float)) : NULL;
-    memset(c->kv.base, 0xff, c->kv_bytes); /* NaN in every type that has one */
-    if (c->n_scales)
-        memset(c->kv.scales, 0xff, c->n_scales * sizeof(float));
+    poison_kv(c);
 }
 
 static void append_entry(grid_case *c, uint32_t entry)
@@ -272,11 +298,15 @@ grid_case *grid_open(const grid_shape *shape)
 
 void grid_close(grid_case *c)
 {
-    void *arrays[] = {c->first_token, c->held,  c->positions, c->indptr,   c->query_indptr, c->seq_lens,
-                      c->rows,        c->pages, c->k,         c->v,        c->query,        c->q,
-                      c->slopes,      c->sinks, c->kv.base,   c->kv.scales};
+    void *arrays[] = {c->first_token, c->held, c->positions, c->indptr, c->query_indptr,
+                      c->seq_lens,    c->rows, c->pages,     c->k,      c->v,
+                      c->query,       c->q,    c->slopes,    c->sinks,  c->kv.scales};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    if (c->shape->features & GRID_FAR)
+        munmap(c->kv.base, c->kv_bytes);
+    else
+        free(c->kv.base);
     free(c);
 }
 

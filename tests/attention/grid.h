@@ -11,12 +11,13 @@
 enum grid_feature {
     GRID_ALIBI = 1,
     GRID_SINKS = 2,
-    GRID_EVICTED = 4,     /* about a third of the pages before the queries' is missing */
-    GRID_MASKED = 8,      /* all pages but the last one are missing: queries before it see nothing */
-    GRID_NHD = 16,        /* [page][layer][K|V][token][head][dim] */
-    GRID_GAPS = 32,       /* gaps of 16 bytes in every stride of K and V, of 8 elements in those of q and o */
-    GRID_ROWS = 64,       /* masses for each query */
-    GRID_NEAR_ERROR = 128 /* near peaks of removal error instead of mass */
+    GRID_EVICTED = 4,      /* about a third of the pages before the queries' is missing */
+    GRID_MASKED = 8,       /* all pages but the last one are missing: queries before it see nothing */
+    GRID_NHD = 16,         /* [page][layer][K|V][token][head][dim] */
+    GRID_GAPS = 32,        /* gaps of 16 bytes in every stride of K and V, of 8 elements in those of q and o */
+    GRID_ROWS = 64,        /* masses for each query */
+    GRID_NEAR_ERROR = 128, /* near peaks of removal error instead of mass */
+    GRID_FAR = 256 /* page ids above 65,536 in a sparse cache with offsets beyond 2^32; pages not listed are zeroes */
 };
 
 typedef struct grid_shape {

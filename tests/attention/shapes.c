@@ -98,6 +98,8 @@ static const grid_shape shapes[] = {
 
     SHAPE("logits of 5e5", F16, F16, 16, 2, 4, 64, DECODE(mixed), .scale = 2, .q_size = 8192),
     SHAPE("chunks, logits of 5e5", BF16, BF16, 16, 1, 4, 64, CHUNKS(chunked, chunks), .scale = 2, .q_size = 8192),
+    SHAPE("far pages", F16, F16, 16, 1, 4, 64, DECODE(mixed), .features = GRID_FAR),
+    SHAPE("chunks, far pages of i8", I8, BF16, 16, 1, 4, 64, CHUNKS(chunked, chunks), .features = GRID_FAR),
     SHAPE("2,048 tokens", F16, F16, 16, 1, 4, 64, DECODE(long_one)),
     SHAPE("4,100 tokens", BF16, BF16, 16, 1, 2, 64, DECODE(longer)),
     SHAPE("one long among short ones", F16, F16, 16, 1, 4, 64, DECODE(skewed)),
