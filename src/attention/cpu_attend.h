@@ -7,6 +7,8 @@
 
 #define WIDEN_ROWS 8u /* more queries than this: a tile is converted to floats before it is worked on */
 
+#define FETCH_AHEAD 2u /* KV heads of a tile: memory is that far behind */
+
 typedef struct work {
     const cpu_job *job;
     const cpu_block *b;
@@ -47,13 +49,25 @@ static void work_open(work *x, const cpu_job *job, const cpu_block *b, const cpu
         open_wide(x);
 }
 
+static void scale_row(float *row, uint32_t n, float by)
+{
+    for (uint32_t i = 0; i < n; i += WIDTH)
+        put_floats(row + i, floats_at(row + i) * by);
+}
+
+static void scale_row_by(float *row, uint32_t n, const float *by)
+{
+    for (uint32_t i = 0; i < n; i += WIDTH)
+        put_floats(row + i, floats_at(row + i) * floats_at(by + i));
+}
+
 /* ---- rows as the kernels take them: floats, where these are many or no multiple of a vector */
 
 /* Rows of any size, with zeroes up to the padded one. */
 static void widen_odd(const cpu_rows *x, uint32_t dtype, float *to)
 {
     for (uint32_t i = 0; i < x->n; i++, to += x->stride) {
-        load_row_float(x->at[i] + x->shift, dtype, x->size, 1, to);
+        load_row_float(x->at[i] + x->shift, dtype, x->size, dtype == KVK_F8_E4M3 ? 1 / E4M3_UNIT : 1, to);
         memset(to + x->size, 0, (x->stride - x->size) * sizeof *to);
     }
 }
@@ -101,67 +115,63 @@ static void widen_tile(const work *x, cpu_rows *rows, const char *const *wide, f
     *rows = (cpu_rows){.at = wide, .n = rows->n, .bytes = 4 * x->size, .size = x->size, .stride = x->job->padded};
 }
 
-static void load_scales(work *x, const cpu_tile *t, uint32_t n)
+/* Where the scales of a segment begin. */
+static const float *scales_of(const work *x, const cpu_segment *s, uint32_t value, uint32_t n)
 {
     const kvk_kv *kv = x->job->a->kv;
+    uint32_t page = (uint32_t)x->e->pages[s->page], layer = x->job->a->layer;
+    return kv->scales + layout_scale(kv, page, layer, value, x->b->head + n, s->token);
+}
+
+static void load_scales(work *x, const cpu_tile *t, uint32_t n)
+{
     for (uint32_t i = 0; i < t->n_segments; i++) {
         const cpu_segment *s = &t->segments[i];
-        uint32_t page = (uint32_t)x->e->pages[s->page], layer = x->job->a->layer, head = x->b->head + n;
         uint64_t bytes = (s->end - s->begin) * sizeof(float);
-        memcpy(x->key_scales + s->begin, kv->scales + layout_scale(kv, page, layer, 0, head, s->token), bytes);
-        memcpy(x->value_scales + s->begin, kv->scales + layout_scale(kv, page, layer, 1, head, s->token), bytes);
+        memcpy(x->key_scales + s->begin, scales_of(x, s, 0, n), bytes);
+        memcpy(x->value_scales + s->begin, scales_of(x, s, 1, n), bytes);
     }
+    scale_row(x->key_scales, t->n, x->job->scale);
+}
+
+static void fetch_scales(const work *x, const cpu_tile *t, uint32_t n)
+{
+    for (uint32_t i = 0; i < t->n_segments; i++)
+        for (uint32_t value = 0; value < 2; value++)
+            __builtin_prefetch(scales_of(x, &t->segments[i], value, n));
+}
+
+/* What a type without scales for each row is multiplied by, as K (value 0) or V (1). */
+static float unit_of(const work *x, uint32_t value)
+{
+    const kvk_kv *kv = x->job->a->kv;
+    return kv->dtype == KVK_F8_E4M3 ? E4M3_UNIT * (value ? kv->v_scale : kv->k_scale) : 1;
 }
 
 /* ---- scores */
 
-static void scale_row(float *row, uint32_t n, float by)
-{
-    for (uint32_t i = 0; i < n; i += WIDTH)
-        put_floats(row + i, floats_at(row + i) * by);
-}
-
-/* What the scores of a tile go through; all of it the same for a row. */
+/* What the scores of a row go through after they were scaled. */
 typedef struct adjustment {
-    const float *key_scales; /* NULL: none */
-    float scale, soft_cap, slope;
+    float soft_cap, slope;
     int is_masked;
     int32_t position, oldest; /* of the query, and of the oldest token that it sees */
 } adjustment;
-
-static float scale_of(const work *x)
-{
-    const kvk_kv *kv = x->job->a->kv;
-    return x->job->scale * (kv->dtype == KVK_F8_E4M3 ? kv->k_scale : 1);
-}
-
-/* Whether scores are products times a scale, and nothing else. */
-static int is_plain(const work *x, const cpu_tile *t)
-{
-    const kvk_attention *a = x->job->a;
-    return !t->is_masked && !dtype_has_scales(a->kv->dtype) && a->soft_cap == 0 && !a->slopes;
-}
 
 static adjustment adjustment_of(const work *x, const cpu_tile *t, uint32_t n, uint32_t row)
 {
     const kvk_attention *a = x->job->a;
     uint32_t at = entry_query_position(x->e, cpu_query_of(x->job, x->b, row));
-    adjustment j = {.scale = scale_of(x), .soft_cap = a->soft_cap, .is_masked = t->is_masked};
-    j.key_scales = dtype_has_scales(a->kv->dtype) ? x->key_scales : NULL;
+    adjustment j = {.soft_cap = a->soft_cap, .is_masked = t->is_masked};
     j.slope = a->slopes ? a->slopes[cpu_head_of(x->job, x->b, n, row)] : 0;
     j.position = (int32_t)at;
     j.oldest = a->window && at >= a->window ? (int32_t)(at - a->window + 1) : 0;
     return j;
 }
 
-INLINE floats adjust(const adjustment *j, floats s, const cpu_tile *t, uint32_t i)
+INLINE floats adjust(const adjustment *j, floats s, ints position)
 {
-    s *= j->scale;
-    if (j->key_scales)
-        s *= floats_at(j->key_scales + i);
     if (j->soft_cap > 0)
         s = j->soft_cap * tanh_of(s / j->soft_cap);
-    ints position = ints_at(t->positions + i);
     if (j->slope != 0)
         s += j->slope * __builtin_convertvector(position - j->position, floats);
     if (j->is_masked)
@@ -173,18 +183,22 @@ static void adjust_row(const work *x, const cpu_tile *t, uint32_t n, uint32_t ro
 {
     adjustment j = adjustment_of(x, t, n, row);
     for (uint32_t i = 0; i < t->n; i += WIDTH)
-        put_floats(scores + i, adjust(&j, floats_at(scores + i), t, i));
+        put_floats(scores + i, adjust(&j, floats_at(scores + i), ints_at(t->positions + i)));
 }
 
 /* The scores of the rows as they are defined, -inf past the tile's end. */
 static void finish_scores(const work *x, const cpu_tile *t, uint32_t n)
 {
-    int plain = is_plain(x, t);
+    const kvk_attention *a = x->job->a;
+    int adjusts = t->is_masked || a->soft_cap > 0 || a->slopes;
+    float scale = x->job->scale * unit_of(x, 0);
     for (uint32_t r = 0; r < x->n_rows; r++) {
         float *scores = x->scratch->scores + r * TILE;
-        if (plain)
-            scale_row(scores, t->n, scale_of(x));
+        if (dtype_has_scales(a->kv->dtype))
+            scale_row_by(scores, t->n, x->key_scales);
         else
+            scale_row(scores, t->n, scale);
+        if (adjusts)
             adjust_row(x, t, n, x->row + r, scores);
         for (uint32_t i = t->n; i % WIDTH; i++)
             scores[i] = -INFINITY;
@@ -246,45 +260,72 @@ INLINE floats sum_segment(const float *weights, const cpu_segment *s)
 }
 
 /* What a row has of a page from tiles before, relative to the largest score known now. */
-static float sum_before(const work *x, uint32_t row, uint32_t page)
+static float sum_before(const work *x, uint32_t row, uint64_t at)
 {
-    uint64_t at = (uint64_t)row * cpu_page_stride(x->b) + page - x->b->page;
     float sum = x->state.page_sum[at];
     return sum > 0 ? sum * exp_of(all(x->state.page_max[at] - x->state.max[row]))[0] : 0;
 }
 
-/* Page sums of a row, from a segment of the tile on. */
-static void put_sums(const work *x, const cpu_segment *s, uint32_t row, const float *sums, uint32_t n)
+/* Sums of GROUP rows and DOT_COLUMNS pages, which are folded together; what is not there gives anything. */
+INLINE void fold_pages(const float *weights, float folded[GROUP][DOT_COLUMNS])
 {
-    uint64_t at = (uint64_t)row * cpu_page_stride(x->b) + s->page - x->b->page;
-    float max = x->state.max[row], before = s->continues ? sum_before(x, row, s->page) : 0;
-    for (uint32_t i = 0; i < n; i++) {
-        x->state.page_max[at + i] = max;
-        x->state.page_sum[at + i] = sums[i];
-    }
-    x->state.page_sum[at] += before;
-}
-
-/* Of up to GROUP rows and DOT_COLUMNS pages, which are folded together. Segments are of one page after the other. */
-static void sum_pages_of(const work *x, const cpu_tile *t, uint32_t n, uint32_t first_row, uint32_t first_segment)
-{
-    floats sums[GROUP][DOT_COLUMNS] = {{{0}}};
-    uint32_t rows = min_u32(GROUP, x->n_rows - first_row), columns = min_u32(DOT_COLUMNS, t->n_segments - first_segment);
-    const cpu_segment *first = &t->segments[first_segment];
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            sums[r][c] = sum_segment(x->scratch->scores + (first_row + r) * TILE, first + c);
-    float folded[WIDTH];
+    floats sums[GROUP][DOT_COLUMNS];
+    for (uint32_t r = 0; r < GROUP; r++)
+        for (uint32_t c = 0; c < DOT_COLUMNS; c++)
+            sums[r][c] = floats_at(weights + r * TILE + c * WIDTH);
     put_floats(folded, fold(sums));
-    for (uint32_t r = 0; r < rows; r++)
-        put_sums(x, first, n * x->b->n_rows + first_row + r, folded + r * DOT_COLUMNS, columns);
 }
 
+/* The same where pages are not all of WIDTH tokens. */
+static void fold_segments(const float *weights, const cpu_segment *segments, float folded[GROUP][DOT_COLUMNS])
+{
+    floats sums[GROUP][DOT_COLUMNS];
+    for (uint32_t r = 0; r < GROUP; r++)
+        for (uint32_t c = 0; c < DOT_COLUMNS; c++)
+            sums[r][c] = sum_segment(weights + r * TILE, segments + c);
+    put_floats(folded, fold(sums));
+}
+
+/* Puts n page sums of the block's row i, from place `at` on. */
+INLINE void put_sums(const work *x, uint32_t i, uint64_t at, const float sums[DOT_COLUMNS], uint32_t n)
+{
+    float maxima[DOT_COLUMNS];
+    for (uint32_t c = 0; c < DOT_COLUMNS; c++)
+        maxima[c] = x->state.max[i];
+    if (n >= DOT_COLUMNS) {
+        memcpy(x->state.page_max + at, maxima, sizeof maxima);
+        memcpy(x->state.page_sum + at, sums, sizeof maxima);
+    } else {
+        memcpy(x->state.page_max + at, maxima, n * sizeof *maxima);
+        memcpy(x->state.page_sum + at, sums, n * sizeof *sums);
+    }
+}
+
+/* Of up to GROUP rows from the block's row i on, whose weights these are, and of segments from the s-th on. */
+static void sum_block(const work *x, const cpu_tile *t, const float *weights, uint32_t s, const uint32_t rows[2])
+{
+    const cpu_segment *segment = &t->segments[s];
+    uint64_t stride = cpu_page_stride(x->b), at = rows[0] * stride + segment->page - x->b->page;
+    float folded[GROUP][DOT_COLUMNS];
+    if (x->e->page_tokens == WIDTH && t->n_segments * WIDTH == t->n)
+        fold_pages(weights + s * WIDTH, folded);
+    else
+        fold_segments(weights, segment, folded);
+    for (uint32_t r = 0; r < rows[1]; r++, at += stride) {
+        if (segment->continues)
+            folded[r][0] += sum_before(x, rows[0] + r, at);
+        put_sums(x, rows[0] + r, at, folded[r], t->n_segments - s);
+    }
+}
+
+/* What each page has of the weights. */
 static void sum_pages(const work *x, const cpu_tile *t, uint32_t n)
 {
     for (uint32_t r = 0; r < x->n_rows; r += GROUP)
-        for (uint32_t s = 0; s < t->n_segments; s += DOT_COLUMNS)
-            sum_pages_of(x, t, n, r, s);
+        for (uint32_t s = 0; s < t->n_segments; s += DOT_COLUMNS) {
+            uint32_t rows[2] = {n * x->b->n_rows + r, min_u32(GROUP, x->n_rows - r)};
+            sum_block(x, t, x->scratch->scores + r * TILE, s, rows);
+        }
 }
 
 /* ---- weights times values */
@@ -292,10 +333,7 @@ static void sum_pages(const work *x, const cpu_tile *t, uint32_t n)
 static void scale_weights(const work *x, const cpu_tile *t)
 {
     for (uint32_t r = 0; dtype_has_scales(x->job->a->kv->dtype) && r < x->n_rows; r++)
-        for (uint32_t i = 0; i < t->n; i += WIDTH) {
-            float *at = x->scratch->scores + r * TILE + i;
-            put_floats(at, floats_at(at) * floats_at(x->value_scales + i));
-        }
+        scale_row_by(x->scratch->scores + r * TILE, t->n, x->value_scales);
 }
 
 /* Adds weights times values to rows of `to`, which has the form of the state's o. */
@@ -311,18 +349,21 @@ static void add_all(const work *x, cpu_rows *values, uint32_t n, float *to)
 
 /* ---- tiles */
 
-/* K and V of the n-th KV head of a tile, and scores. `next` is the tile to fetch from after the last head, if any. */
+/* K and V of the n-th KV head of a tile, and scores. Meanwhile the rows of the head after the next are fetched; past the
+ * last head those of the next tile, if there is one. */
 static void open_tile(work *x, const cpu_tile *t, const cpu_tile *next, uint32_t n, cpu_rows kv_rows[2])
 {
-    uint64_t stride = x->job->a->kv->head_stride, shift = (x->b->head + n) * stride;
-    int is_last = n + 1 == x->b->n_heads, fetches = !is_last || next->n > 0;
-    uint64_t next_shift = is_last ? x->b->head * stride : shift + stride;
-    const cpu_tile *from = is_last ? next : t;
-    kv_rows[0] = rows_of(x, t->k, fetches ? from->k : NULL, shift, next_shift);
-    kv_rows[1] = rows_of(x, t->v, fetches ? from->v : NULL, shift, next_shift);
+    uint32_t heads = x->b->n_heads, later = n + min_u32(heads, FETCH_AHEAD), fetched = later % heads;
+    const cpu_tile *from = later < heads ? t : next;
+    uint64_t stride = x->job->a->kv->head_stride;
+    uint64_t shift = (x->b->head + n) * stride, next_shift = (x->b->head + fetched) * stride;
+    kv_rows[0] = rows_of(x, t->k, from->n ? from->k : NULL, shift, next_shift);
+    kv_rows[1] = rows_of(x, t->v, from->n ? from->v : NULL, shift, next_shift);
     kv_rows[0].n = kv_rows[1].n = t->n;
-    if (dtype_has_scales(x->job->a->kv->dtype))
+    if (dtype_has_scales(x->job->a->kv->dtype)) {
         load_scales(x, t, n);
+        fetch_scales(x, from, fetched);
+    }
     if (x->widens) {
         widen_tile(x, &kv_rows[0], x->wide_keys, x->scratch->keys);
         widen_tile(x, &kv_rows[1], x->wide_values, x->scratch->values);

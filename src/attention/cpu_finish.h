@@ -25,7 +25,6 @@ static void finish_row(const work *x, uint32_t n, uint32_t row)
 {
     uint32_t i = n * x->b->n_rows + row;
     float max = x->state.max[i], sum = x->state.sum[i], scale = 1;
-    const kvk_kv *kv = x->job->a->kv;
     if (x->job->a->sinks) {
         float sink = x->job->a->sinks[cpu_head_of(x->job, x->b, n, row)], top = sink > max ? sink : max;
         scale = exp_of(all(max - top))[0];
@@ -34,7 +33,7 @@ static void finish_row(const work *x, uint32_t n, uint32_t row)
     }
     x->state.max[i] = max;
     x->state.sum[i] = sum > 0 ? 1 / sum : 0; /* nothing was seen: o and the masses are 0 */
-    scale *= x->state.sum[i] * (kv->dtype == KVK_F8_E4M3 ? kv->v_scale : 1);
+    scale *= x->state.sum[i] * unit_of(x, 1);
     scale_row(x->state.o + (uint64_t)i * x->job->padded, x->job->padded, scale);
     write_output(x, n, row, sum > 0 ? max + logf(sum) : -INFINITY);
 }
@@ -105,10 +104,10 @@ static void look_at_tile(work *x, const cpu_tile *t, float *masses)
 static float removal_error(const work *x, uint32_t i, float mass)
 {
     const float *o = x->state.o + (uint64_t)i * x->job->padded, *u = x->scratch->u + (uint64_t)i * x->job->padded;
-    float v_scale = x->job->a->kv->dtype == KVK_F8_E4M3 ? x->job->a->kv->v_scale : 1, left = 1 - mass;
+    float unit = unit_of(x, 1), left = 1 - mass;
     floats squares = {0};
     for (uint32_t d = 0; d < x->job->padded; d += WIDTH) {
-        floats off = mass * floats_at(o + d) - v_scale * floats_at(u + d);
+        floats off = mass * floats_at(o + d) - unit * floats_at(u + d);
         squares += off * off;
     }
     return x->state.sum[i] > 0 ? sqrtf(sum_of(squares)) / (left > 1e-3f ? left : 1e-3f) : 0;

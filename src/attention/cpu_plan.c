@@ -5,6 +5,7 @@
 #include <math.h>
 
 #define PART_TOKENS 2048u /* that a part has about */
+#define SCORE_ROWS (BLOCK_ROWS + 3)
 #define ALIGNMENT 64u
 
 /* ---- sizes, of which those beyond 64 bits become UINT64_MAX */
@@ -126,7 +127,7 @@ static void cut(cpu_job *job)
 static void set_scratch(cpu_job *job)
 {
     uint64_t floats = (3ull * BLOCK_ROWS + 2 * TILE) * job->padded;
-    floats += BLOCK_ROWS * (TILE + LANES) + 2 * BLOCK_ROWS;
+    floats += SCORE_ROWS * TILE + BLOCK_ROWS * (LANES + 2);
     job->scratch_bytes = aligned(times(plus(floats, times(2, job->n_page_sums)), sizeof(float)));
 }
 
@@ -201,7 +202,7 @@ cpu_scratch cpu_scratch_of(const cpu_job *job, uint32_t thread)
     s.u = take(&at, (uint64_t)BLOCK_ROWS * job->padded);
     s.keys = take(&at, (uint64_t)TILE * job->padded);
     s.values = take(&at, (uint64_t)TILE * job->padded);
-    s.scores = take(&at, BLOCK_ROWS * TILE);
+    s.scores = take(&at, SCORE_ROWS * TILE);
     s.sums = take(&at, BLOCK_ROWS * LANES);
     s.state.max = take(&at, BLOCK_ROWS);
     s.state.sum = take(&at, BLOCK_ROWS);

@@ -22,7 +22,7 @@ typedef struct cpu_rows {
 
 typedef void (*cpu_rows_fn)(const cpu_rows *x, const float *in, float *out);
 
-/* ---- WIDTH elements of a row, from element i on */
+/* ---- WIDTH elements of a row, from element i on; their scale is left out */
 
 INLINE floats load_f32(const char *row, uint32_t i)
 {
@@ -41,9 +41,7 @@ INLINE floats load_bf16(const char *row, uint32_t i)
 
 INLINE floats load_e4m3(const char *row, uint32_t i)
 {
-    ints bits = ints_of_u8(row + i), magnitude = bits & 0x7f;
-    floats finite = (floats)(magnitude << 20) * 0x1p120f; /* whose exponent is 120 higher; subnormal ones too */
-    return (floats)((ints)choose(magnitude == 0x7f, all(NAN), finite) | (bits & 0x80) << 24);
+    return floats_of_e4m3(row + i);
 }
 
 INLINE floats load_i8(const char *row, uint32_t i)
@@ -53,7 +51,7 @@ INLINE floats load_i8(const char *row, uint32_t i)
 
 INLINE floats load_i4(const char *row, uint32_t i)
 {
-    return __builtin_convertvector(ints_of_u4(row + i / 2) - 8, floats);
+    return __builtin_convertvector(ints_of_i4(row + i / 2), floats);
 }
 
 /* ---- fetching what comes next, from byte `from` to `to` of a row */

@@ -55,9 +55,11 @@ INLINE ints lanes(void)
     return ints_at(counted);
 }
 
-/* ---- what differs with the width: loading numbers of fewer bits, the larger of two, and folding, which sums the lanes
+/* ---- what differs with the width: loading numbers of fewer bits (e4m3 as 1/E4M3_UNIT of what it stands for, whose bits
+ * are, shifted, those of a half), the larger of two, and folding, which sums the lanes
  * of many vectors at a time: two become one of which each half, quarter, .. holds sums of one of them. All shuffles have
  * their pattern in the instruction. */
+#define E4M3_UNIT 256.0f
 #define SHUFFLE(...) __builtin_shufflevector(__VA_ARGS__)
 
 #if VECTOR_BYTES == 64
@@ -67,27 +69,32 @@ INLINE ints ints_of_u16(const char *from)
     return (ints)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from));
 }
 
-INLINE ints ints_of_u8(const char *from)
-{
-    return (ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)from));
-}
-
 INLINE ints ints_of_i8(const char *from)
 {
     return (ints)_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)from));
 }
 
-/* Of each byte first the low half, then the high one. */
-INLINE ints ints_of_u4(const char *from)
+/* Of each byte first the low half, then the high one, less 8. */
+INLINE ints ints_of_i4(const char *from)
 {
-    __m128i pairs = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)from));
-    __m128i high = _mm_and_si128(_mm_slli_epi16(pairs, 4), _mm_set1_epi16(0x0f00));
-    return (ints)_mm512_cvtepu8_epi32(_mm_or_si128(_mm_and_si128(pairs, _mm_set1_epi16(0x000f)), high));
+    __m128i pairs = _mm_loadl_epi64((const void *)from), mask = _mm_set1_epi8(15);
+    __m128i low = _mm_and_si128(pairs, mask), high = _mm_and_si128(_mm_srli_epi16(pairs, 4), mask);
+    return (ints)_mm512_cvtepi8_epi32(_mm_sub_epi8(_mm_unpacklo_epi8(low, high), _mm_set1_epi8(8)));
 }
 
 INLINE floats floats_of_f16(const char *from)
 {
     return (floats)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)from));
+}
+
+INLINE floats floats_of_e4m3(const char *from)
+{
+    __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)from)), rest = _mm256_set1_epi16(0x7f);
+    __m256i magnitude = _mm256_and_si256(x, rest),
+            sign = _mm256_and_si256(_mm256_slli_epi16(x, 8), _mm256_set1_epi16(INT16_MIN));
+    __m256i nan = _mm256_and_si256(_mm256_cmpeq_epi16(magnitude, rest), _mm256_set1_epi16(0x7c00));
+    __m256i half = _mm256_or_si256(_mm256_or_si256(_mm256_slli_epi16(magnitude, 7), sign), nan);
+    return (floats)_mm512_cvtph_ps(half);
 }
 
 INLINE floats larger(floats a, floats b)
@@ -143,29 +150,30 @@ INLINE ints ints_of_u16(const char *from)
     return (ints)_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)from));
 }
 
-INLINE ints ints_of_u8(const char *from)
-{
-    return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from));
-}
-
 INLINE ints ints_of_i8(const char *from)
 {
     return (ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)from));
 }
 
-/* Of each byte first the low half, then the high one. */
-INLINE ints ints_of_u4(const char *from)
+/* Of each byte first the low half, then the high one, less 8. */
+INLINE ints ints_of_i4(const char *from)
 {
-    int32_t bytes;
-    memcpy(&bytes, from, sizeof bytes);
-    __m128i pairs = _mm_cvtepu8_epi16(_mm_cvtsi32_si128(bytes));
-    __m128i high = _mm_and_si128(_mm_slli_epi16(pairs, 4), _mm_set1_epi16(0x0f00));
-    return (ints)_mm256_cvtepu8_epi32(_mm_or_si128(_mm_and_si128(pairs, _mm_set1_epi16(0x000f)), high));
+    __m128i pairs = _mm_loadu_si32(from), mask = _mm_set1_epi8(15);
+    __m128i low = _mm_and_si128(pairs, mask), high = _mm_and_si128(_mm_srli_epi16(pairs, 4), mask);
+    return (ints)_mm256_cvtepi8_epi32(_mm_sub_epi8(_mm_unpacklo_epi8(low, high), _mm_set1_epi8(8)));
 }
 
 INLINE floats floats_of_f16(const char *from)
 {
     return (floats)_mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
+}
+
+INLINE floats floats_of_e4m3(const char *from)
+{
+    __m128i x = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)from)), rest = _mm_set1_epi16(0x7f);
+    __m128i magnitude = _mm_and_si128(x, rest), sign = _mm_and_si128(_mm_slli_epi16(x, 8), _mm_set1_epi16(INT16_MIN));
+    __m128i nan = _mm_and_si128(_mm_cmpeq_epi16(magnitude, rest), _mm_set1_epi16(0x7c00));
+    return (floats)_mm256_cvtph_ps(_mm_or_si128(_mm_or_si128(_mm_slli_epi16(magnitude, 7), sign), nan));
 }
 
 INLINE floats larger(floats a, floats b)
@@ -211,13 +219,6 @@ INLINE ints ints_of_u16(const char *from)
     return (ints){x[0], x[1], x[2], x[3]};
 }
 
-INLINE ints ints_of_u8(const char *from)
-{
-    uint8_t x[4];
-    memcpy(x, from, sizeof x);
-    return (ints){x[0], x[1], x[2], x[3]};
-}
-
 INLINE ints ints_of_i8(const char *from)
 {
     int8_t x[4];
@@ -225,20 +226,33 @@ INLINE ints ints_of_i8(const char *from)
     return (ints){x[0], x[1], x[2], x[3]};
 }
 
-/* Of each byte first the low half, then the high one. */
-INLINE ints ints_of_u4(const char *from)
+/* Of each byte first the low half, then the high one, less 8. */
+INLINE ints ints_of_i4(const char *from)
 {
     uint8_t x[2];
     memcpy(x, from, sizeof x);
-    return (ints){x[0] & 15, x[0] >> 4, x[1] & 15, x[1] >> 4};
+    return (ints){x[0] & 15, x[0] >> 4, x[1] & 15, x[1] >> 4} - 8;
+}
+
+/* Of the bits of halves. The exponent of their magnitudes as floats is 112 too low, that of subnormal ones too. */
+INLINE floats floats_of_halves(ints bits)
+{
+    ints magnitude = bits & 0x7fff;
+    floats finite = (floats)(magnitude << 13) * 0x1p112f, special = (floats)((magnitude << 13) | 0x7f800000);
+    return (floats)((ints)choose(magnitude >= 0x7c00, special, finite) | (bits & 0x8000) << 16);
 }
 
 INLINE floats floats_of_f16(const char *from)
 {
-    ints bits = ints_of_u16(from), magnitude = bits & 0x7fff;
-    floats finite = (floats)(magnitude << 13) * 0x1p112f; /* whose exponent is 112 higher; subnormal ones too */
-    ints special = (magnitude << 13) | 0x7f800000;
-    return (floats)((ints)choose(magnitude >= 0x7c00, (floats)special, finite) | (bits & 0x8000) << 16);
+    return floats_of_halves(ints_of_u16(from));
+}
+
+INLINE floats floats_of_e4m3(const char *from)
+{
+    uint8_t x[4];
+    memcpy(x, from, sizeof x);
+    ints bits = {x[0], x[1], x[2], x[3]}, magnitude = bits & 0x7f;
+    return floats_of_halves(magnitude << 7 | (bits & 0x80) << 8 | ((magnitude == 0x7f) & 0x7c00));
 }
 
 INLINE floats larger(floats a, floats b)

@@ -6,6 +6,8 @@
 #include "attention/cpu.h"
 #include "attention/layout.h"
 
+#include <string.h>
+
 /* Tokens of one page. */
 typedef struct cpu_segment {
     uint32_t page;       /* of the entry's list */
@@ -16,10 +18,10 @@ typedef struct cpu_segment {
 
 typedef struct cpu_tile {
     uint32_t n, n_segments;
-    int is_masked;                 /* some query does not see some of its tokens */
-    const char *k[TILE], *v[TILE]; /* rows of the first KV head; past the n-th the last one again */
-    int32_t positions[TILE];       /* in the text */
-    cpu_segment segments[TILE];
+    int is_masked;                      /* some query does not see some of its tokens */
+    const char *k[TILE], *v[TILE];      /* rows of the first KV head; past the n-th the last one again */
+    int32_t positions[TILE];            /* in the text */
+    cpu_segment segments[TILE + LANES]; /* the one past the last and those after are empty */
 } cpu_tile;
 
 /* Where the next tile begins. */
@@ -61,6 +63,7 @@ static inline void tile_close(cpu_tile *t, const cpu_cursor *c)
     uint32_t newest = t->n ? (uint32_t)t->positions[t->n - 1] : 0;
     t->is_masked = newest > entry_query_position(c->e, c->first_query) ||
                    (window && (uint64_t)oldest + window <= entry_query_position(c->e, c->last_query));
+    memset(&t->segments[t->n_segments], 0, LANES * sizeof *t->segments);
     for (uint32_t i = t->n; t->n && i < TILE; i++) {
         t->k[i] = t->k[t->n - 1];
         t->v[i] = t->v[t->n - 1];
