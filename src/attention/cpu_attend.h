@@ -1,4 +1,5 @@
-/* attention/cpu_attend.h: an unfinished softmax over the pages of an item, tile after tile and KV head after KV head. */
+/* attention/cpu_attend.h: a softmax over the pages of an item, tile after tile and KV head after KV head, which is not
+ * finished until all parts of a block are known. */
 #ifndef KVK_ATTENTION_CPU_ATTEND_H
 #define KVK_ATTENTION_CPU_ATTEND_H
 
@@ -349,8 +350,8 @@ static void add_all(const work *x, cpu_rows *values, uint32_t n, float *to)
 
 /* ---- tiles */
 
-/* K and V of the n-th KV head of a tile, and scores. Meanwhile the rows of the head after the next are fetched; past the
- * last head those of the next tile, if there is one. */
+/* K and V of the n-th KV head of a tile, and scores. Meanwhile the rows of the head after the next are fetched; past
+ * the last head those of the next tile, if there is one. */
 static void open_tile(work *x, const cpu_tile *t, const cpu_tile *next, uint32_t n, cpu_rows kv_rows[2])
 {
     uint32_t heads = x->b->n_heads, later = n + min_u32(heads, FETCH_AHEAD), fetched = later % heads;

@@ -55,10 +55,10 @@ INLINE ints lanes(void)
     return ints_at(counted);
 }
 
-/* ---- what differs with the width: loading numbers of fewer bits (e4m3 as 1/E4M3_UNIT of what it stands for, whose bits
- * are, shifted, those of a half), the larger of two, and folding, which sums the lanes
- * of many vectors at a time: two become one of which each half, quarter, .. holds sums of one of them. All shuffles have
- * their pattern in the instruction. */
+/* ---- what differs with the width: loading numbers of fewer bits (e4m3 as 1/E4M3_UNIT of what it stands for: its bits
+ * are, shifted, those of a half), the larger of two, and folding, which sums the lanes of many vectors at a time: two
+ * become one of which each half, quarter, .. holds sums of one of them. All shuffles have their pattern in the
+ * instruction. */
 #define E4M3_UNIT 256.0f
 #define SHUFFLE(...) __builtin_shufflevector(__VA_ARGS__)
 
