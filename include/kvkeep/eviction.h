@@ -54,7 +54,8 @@ KVK_API int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_evicti
 typedef struct kvk_masses {
     uint32_t size; /* sizeof(kvk_masses) */
     uint32_t reserved;
-    uint64_t stride;      /* floats from one group to the next in `mean` and `peak`: at least what each holds */
+    uint64_t
+        stride; /* floats from one group to the next in `mean` and `peak`: at least what each holds, else KVK_EINVAL */
     uint64_t near_stride; /* floats from one group to the next in `near` */
     const float *mean;    /* [G][stride] mean over heads of a page's mass, summed over the row's queries */
     const float *peak;    /* [G][stride] largest over heads and over the row's queries */

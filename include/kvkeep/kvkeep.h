@@ -53,7 +53,7 @@ typedef enum kvk_content {
 /* A group of layers that share one block table. */
 typedef struct kvk_group {
     uint32_t window; /* tokens that a token attends to, itself included (sliding window); 0: all before it */
-    uint16_t near_layers, near_heads; /* near peaks kept per page (kvk_masses.near); 0: none */
+    uint16_t near_layers, near_heads; /* near peaks kept per page (kvk_masses.near): both 0: none; 4096 at most */
 } kvk_group;
 
 /* Which cached page is reclaimed first, among those of the lowest retention priority. A leaf always goes before the
