@@ -210,6 +210,22 @@ START_TEST(a_sum_is_measured_by_its_queries)
 }
 END_TEST
 
+/* The mean of a query is that of the queries that are in the sum. */
+START_TEST(a_sum_is_divided_by_its_queries)
+{
+    static kvk_page_score after[64];
+    trial *t = trial_of("tova", 0);
+    uint32_t summed[2] = {4, 1};
+    t->batch.masses.n_summed = summed;
+    ck_assert_int_ge(kvk_batch_end(t->l.cache, t->batch.id, &t->batch.result), 0);
+    uint32_t n = lab_scores(&t->l, &t->a, 1, after);
+    ck_assert_uint_eq(n, listed(t, 1, 0));
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_double_eq((double)after[i].score, (double)t->batch.mean[1][i] / 4);
+    end_trial(t);
+}
+END_TEST
+
 /* A table as it was. */
 typedef struct snapshot {
     uint32_t group, n;
@@ -305,6 +321,7 @@ int main(void)
     tcase_add_test(tests, rows_of_rejected_tokens_are_not_looked_at);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
     tcase_add_test(tests, a_sum_is_measured_by_its_queries);
+    tcase_add_test(tests, a_sum_is_divided_by_its_queries);
     tcase_add_test(tests, masses_of_shortened_sequences_are_dropped);
     tcase_add_test(tests, masses_of_closed_sequences_are_dropped);
     tcase_add_test(tests, masses_of_lost_pages_are_dropped);
