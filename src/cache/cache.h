@@ -136,6 +136,8 @@ struct kvk_cache {
     float *page_near;     /* [page_near_cap][near_stride] near peaks of pages that can be found */
     uint8_t *near_sealed; /* [near_sealed_cap] 1: they are complete */
     uint32_t near_stride; /* most near peaks of a page, any group; 0: none are kept */
+    uint32_t near_row;    /* of a page of text in all groups */
+    uint32_t *near_first; /* [n_groups] where a group's begin in a row */
     uint32_t page_near_cap, near_sealed_cap;
     counters counters;
     int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */

@@ -341,17 +341,14 @@ static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
     return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
 }
 
-/* The scores of a group, and the near peaks of its two newest pages, as fetch_masses. */
+/* The scores of a group, as fetch_masses. */
 static void fetch_scores(const mass_reader *r, const sequence *s, uint32_t group)
 {
     if (group == r->c->config.n_groups)
         return;
-    const float *lane = eviction_lane(r->c, s->eviction, group, 0), *near = s->eviction->groups[group].near;
+    const float *lane = eviction_lane(r->c, s->eviction, group, 0);
     for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
         __builtin_prefetch(lane + k, 1);
-    uint32_t channels = near_channels(r->c, group);
-    for (uint32_t k = 0; tells_near(r, s, group) && k < 2 * channels + 15; k += 16)
-        __builtin_prefetch(near + near_from(r) * channels + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)
