@@ -52,6 +52,7 @@ typedef struct flight_entry {
 typedef struct listing {
     uint32_t first, n; /* pages from this number on */
     uint32_t at;       /* where their numbers begin in flight.index; UINT32_MAX: none is missing */
+    uint32_t n_near;   /* the last so many have near peaks */
 } listing;
 
 typedef struct flight {
