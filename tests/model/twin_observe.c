@@ -83,7 +83,7 @@ static bool values_are_valid(const twin *t, const shown *w)
             return false;
         if ((needs & KVK_NEED_NEAR) && w->m->near &&
             !are_within(w->m->near + g * w->m->near_stride + w->near_at[g],
-                        (uint64_t)w->used * w->n_near[g] * t->n_near[g], INFINITY))
+                        (uint64_t)w->used * w->n_near[g] * t->n_near[g], (double)INFINITY))
             return false;
     }
     return true;
