@@ -39,7 +39,8 @@ enum kvk_need {
 /* The near peaks of a sequence in one group: how much each page changed the output of each head in the queries of its
  * own and the next page. Pages are those of the text, dropped ones included; what isn't known yet is 0. */
 typedef struct kvk_near {
-    const float *peaks; /* [n_pages][layers][heads] */
+    const float *peaks; /* [n_pages] rows of [layers][heads], `stride` floats apart */
+    uint64_t stride;
     uint32_t n_pages, layers, heads;
 } kvk_near;
 

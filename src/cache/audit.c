@@ -164,9 +164,8 @@ static void check_policy(audit *a, const sequence *s, uint32_t g)
     uint32_t budget = group->budget, pages = (uint32_t)ceil_div(s->n_tokens, page_tokens(a->c));
     EXPECT(a, "E3", e->lane_cap >= s->tables[g].n || eviction_policy(e)->n_scores == 0,
            "group %u has scores for %u pages of %u", g, e->lane_cap, s->tables[g].n);
-    EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || group->n_near <= min_u32(pages, e->n_shared),
-           "group %u has near peaks of %u pages, the text %u, of them %u with a number", g, group->n_near, pages,
-           e->n_shared);
+    EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || e->n_peaks <= pages, "near peaks of %u pages, the text has %u",
+           e->n_peaks, pages);
     EXPECT(a, "E5", group->limit == (budget ? budget / page_tokens(a->c) : UINT32_MAX),
            "group %u has a budget of %u tokens and a limit of %u pages", g, budget, group->limit);
 }

@@ -52,6 +52,7 @@ typedef struct flight_entry {
 typedef struct listing {
     uint32_t first, n; /* pages from this number on */
     uint32_t at;       /* where their numbers begin in flight.index; UINT32_MAX: none is missing */
+    uint32_t n_near;   /* the last so many have near peaks */
 } listing;
 
 typedef struct flight {
@@ -136,6 +137,8 @@ struct kvk_cache {
     float *page_near;     /* [page_near_cap][near_stride] near peaks of pages that can be found */
     uint8_t *near_sealed; /* [near_sealed_cap] 1: they are complete */
     uint32_t near_stride; /* most near peaks of a page, any group; 0: none are kept */
+    uint32_t near_row;    /* of a page of text in all groups */
+    uint32_t *near_first; /* [n_groups] where a group's begin in a row */
     uint32_t page_near_cap, near_sealed_cap;
     counters counters;
     int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */

@@ -20,13 +20,11 @@ void kvk_eviction_init(kvk_eviction *settings)
 void eviction_close(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
-        memory_give(c->memory, e->groups[g].near, (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
-    }
     memory_give(c->memory, e->lanes, e->lane_floats * sizeof *e->lanes);
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
     memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
+    memory_give(c->memory, e->peaks, (size_t)e->peaks_cap * c->near_row * sizeof *e->peaks);
     memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
     memory_give(c->memory, e, sizeof *e);
     s->eviction = NULL;
@@ -35,7 +33,7 @@ void eviction_close(kvk_cache *c, sequence *s)
 /* Keeps the memory, forgets the rest. */
 static void forget_group(group_eviction *g)
 {
-    *g = (group_eviction){.limit = UINT32_MAX, .near = g->near, .near_cap = g->near_cap};
+    *g = (group_eviction){.limit = UINT32_MAX};
 }
 
 void eviction_forget(kvk_cache *c, sequence *s)
@@ -47,7 +45,9 @@ void eviction_forget(kvk_cache *c, sequence *s)
                     .near = e->near,
                     .budgets = e->budgets,
                     .shared = e->shared,
-                    .shared_cap = e->shared_cap};
+                    .shared_cap = e->shared_cap,
+                    .peaks = e->peaks,
+                    .peaks_cap = e->peaks_cap};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         forget_group(&e->groups[g]);
         s->tables[g].indexed = 0;
@@ -189,36 +189,24 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
     if (eviction_furnish(c, child) < 0)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        const group_eviction *from = &parent->eviction->groups[g];
-        group_eviction *to = &child->eviction->groups[g];
         if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
             table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
-            return KVK_ENOMEM;
-        if (from->n_near &&
-            memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
             return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
                     (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
-        memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
-                    sizeof(float)) < 0)
+        (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
         return KVK_ENOMEM;
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
 }
 
 static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
 {
-    const group_eviction *from = &parent->eviction->groups[g];
-    group_eviction *to = &child->eviction->groups[g], had = *to;
-    *to = *from;
-    to->near = had.near;
-    to->near_cap = had.near_cap;
+    child->eviction->groups[g] = parent->eviction->groups[g];
     for (uint32_t k = 0; k < n_lanes_of(parent->eviction) && parent->tables[g].n; k++)
         memcpy(eviction_lane(c, child->eviction, g, k), eviction_lane(c, parent->eviction, g, k),
                parent->tables[g].n * sizeof(float));
-    if (from->n_near)
-        memcpy(to->near, from->near, (size_t)from->n_near * near_channels(c, g) * sizeof(float));
     child->tables[g].indexed = parent->tables[g].indexed;
 }
 
@@ -236,10 +224,14 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .near = to->near,
                      .shared = to->shared,
                      .shared_cap = to->shared_cap,
-                     .n_shared = parent->eviction->n_shared,
+                     .peaks = to->peaks,
+                     .peaks_cap = to->peaks_cap,
+                     .n_peaks = parent->eviction->n_peaks,
                      .budgets = to->budgets};
-    if (to->n_shared)
-        memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
+    if (to->n_peaks) {
+        memcpy(to->peaks, parent->eviction->peaks, (size_t)to->n_peaks * c->near_row * sizeof *to->peaks);
+        memcpy(to->shared, parent->eviction->shared, to->n_peaks * sizeof *to->shared);
+    }
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
     near_show(c, to);

@@ -18,8 +18,6 @@
 typedef struct group_eviction {
     uint32_t budget; /* tokens; 0: no limit */
     uint32_t limit;  /* pages of the budget; UINT32_MAX: no limit */
-    float *near;     /* [near_cap][channels] near peaks by page number, dropped pages' too */
-    uint32_t near_cap, n_near;
     uint64_t pages_evicted, tokens_evicted;
     uint64_t queries; /* observed */
     double mass;      /* of them, in all */
@@ -37,8 +35,10 @@ struct eviction {
     float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
     uint32_t lane_cap, lane_floats;
     kvk_near *near; /* [n_groups] the near peaks as views show them */
+    float *peaks;   /* [peaks_cap][near_row] of the text's pages, dropped ones too; all groups side by side,
+                               since a step looks at the newest two in turn */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
-    uint32_t shared_cap, n_shared;
+    uint32_t peaks_cap, shared_cap, n_peaks;
     uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 

@@ -190,35 +190,22 @@ static int keeps_near(const eviction *e)
 
 static void put_text_near(state_writer *w, const kvk_cache *c, const eviction *e)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        put32(w, e->groups[g].n_near);
-        state_put_floats(w, e->groups[g].near, (size_t)e->groups[g].n_near * near_channels(c, g));
-    }
-    state_put_floats(w, e->shared, e->n_shared);
+    put32(w, e->n_peaks);
+    state_put_floats(w, e->peaks, (size_t)e->n_peaks * c->near_row);
+    state_put_floats(w, e->shared, e->n_peaks);
 }
 
-static void get_group_near(state_reader *r, kvk_cache *c, const sequence *s, uint32_t group)
-{
-    group_eviction *g = &s->eviction->groups[group];
-    size_t channels = near_channels(c, group);
-    uint32_t n = get_most(r, channels ? (uint32_t)ceil_div(s->n_tokens, page_tokens(c)) : 0);
-    for (; g->n_near < n && !r->failed; g->n_near++) {
-        require_memory(r, memory_grow(c->memory, &g->near, &g->near_cap, g->n_near + 1u, channels * sizeof *g->near));
-        if (!r->failed)
-            get_near(r, g->near + g->n_near * channels, (uint32_t)channels);
-    }
-}
-
-static void get_text_near(state_reader *r, kvk_cache *c, const sequence *s)
+static void get_text_near(state_reader *r, kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        get_group_near(r, c, s, g);
-        e->n_shared = max_u32(e->n_shared, e->groups[g].n_near);
+    uint32_t n = get_most(r, (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
+    for (; e->n_peaks < n && !r->failed; e->n_peaks++) {
+        require_memory(r, near_prepare_all(c, s, e->n_peaks + 1u));
+        if (!r->failed)
+            get_near(r, e->peaks + (size_t)e->n_peaks * c->near_row, c->near_row);
     }
-    require_memory(r, memory_grow(c->memory, &e->shared, &e->shared_cap, e->n_shared, sizeof *e->shared));
     if (!r->failed)
-        state_get_floats(r, e->shared, e->n_shared);
+        state_get_floats(r, e->shared, e->n_peaks);
     near_show(c, e);
 }
 

@@ -29,8 +29,9 @@ static uint32_t mix_near(uint32_t hash, const kvk_near *near)
     uint32_t channels = near->layers * near->heads;
     hash = mix(mix(hash, near->layers), near->heads);
     for (uint32_t i = 0; i < near->n_pages * channels; i++) {
-        if (near->peaks[i] > 0)
-            hash = mix_floats(mix(hash, i), &near->peaks[i], 1);
+        const float *peak = near->peaks + i / channels * near->stride + i % channels;
+        if (*peak > 0)
+            hash = mix_floats(mix(hash, i), peak, 1);
     }
     return hash;
 }
