@@ -223,6 +223,9 @@ int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 /* Room for n entries in each table, and for what is kept of them. KVK_ENOMEM. */
 int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n);
 
+/* Entries of its longest table. */
+uint32_t sequence_longest(const kvk_cache *c, const sequence *s);
+
 /* True if a table lacks a page between its first and its end. */
 int sequence_has_lost(const kvk_cache *c, const sequence *s);
 

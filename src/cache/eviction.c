@@ -194,7 +194,7 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
-                    (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * parent->eviction->lane_cap,
+                    (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
         (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
         return KVK_ENOMEM;

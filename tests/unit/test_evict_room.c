@@ -68,6 +68,27 @@ START_TEST(a_fork_has_room_for_the_near_peaks_of_its_last_page)
 }
 END_TEST
 
+/* Each child is its parent's equal, and takes the place of one before it: what the first few need is all that is ever
+ * needed. One of the places begins with less room, so that it has to grow. */
+START_TEST(forks_of_forks_need_no_more_memory_than_the_first)
+{
+    api_open(32, NULL);
+    kvk_seq parent = api_text(0, 60), smaller = api_text(64, 40), child;
+    set_policy(parent, "h2o:recent=8");
+    set_policy(smaller, "h2o:recent=8");
+    ck_assert_int_ge(kvk_seq_close(cache, smaller), 0);
+    uint64_t before = 0;
+    for (int i = 0; i < 40; i++) {
+        ck_assert_int_eq(kvk_seq_fork(cache, parent, &child), 0);
+        ck_assert_int_ge(kvk_seq_close(cache, parent), 0);
+        parent = child;
+        before = i == 4 ? api_stats().memory_bytes : before;
+    }
+    ck_assert_uint_eq(api_stats().memory_bytes, before);
+    api_close();
+}
+END_TEST
+
 /* Neither a reservation nor a view of it needs a page of the table to be there. */
 START_TEST(an_empty_table_has_nothing_to_rank)
 {
@@ -123,6 +144,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("evict_room", pages_attached_bring_their_near_peaks_into_room_of_their_own,
-                     a_fork_has_room_for_the_near_peaks_of_its_last_page, an_empty_table_has_nothing_to_rank,
+                     a_fork_has_room_for_the_near_peaks_of_its_last_page,
+                     forks_of_forks_need_no_more_memory_than_the_first, an_empty_table_has_nothing_to_rank,
                      drafts_do_not_evict_what_an_older_batch_may_take_back);
 }
