@@ -33,7 +33,7 @@ typedef struct kvk_eviction {
     float slope;  /* 0 .. 1: budgets fall linearly from budget * (1 + slope) in the first group to budget * (1 - slope)
                      in the last (PyramidKV: 0.95); default 0: all alike */
     float target; /* above 0: the smallest budget, up to `budget`, that keeps this share of the mass observed, such as
-                     0.99; only with policies whose score is mass; default 0 */
+                     0.99, once some was; only with policies whose score is mass; default 0 */
     const uint32_t *budgets;  /* [n_groups] tokens, 0: no limit; copied. NULL: by `budget` and `slope` */
     kvk_policy_choice choice; /* default: full */
 } kvk_eviction;
@@ -57,8 +57,9 @@ typedef struct kvk_masses {
     uint64_t
         stride; /* floats from one group to the next in `mean` and `peak`: at least what each holds, else KVK_EINVAL */
     uint64_t near_stride; /* floats from one group to the next in `near` */
-    const float *mean;    /* [G][stride] mean over heads of a page's mass, summed over the row's queries */
-    const float *peak;    /* [G][stride] largest over heads and over the row's queries */
+    const float *mean; /* [G][stride] mean over heads of a page's mass, summed over the row's queries; NULL: nothing is
+                             observed */
+    const float *peak; /* [G][stride] largest over heads and over the row's queries */
     /* [G][near_stride] entry after entry, row after row: near_layers * near_heads values for each listed page from page
      * number max(0, tokens_before / page_tokens - 1) of the text on: the largest removal error |m*o - u| / (1-m), or
      * the largest mass, over the row's queries that stand in the page or in the next one */

@@ -100,6 +100,8 @@ static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t k)
         return;
     }
     a->seen[id]++;
+    EXPECT(a, "E2", before < s->first_taint || p->pages[id].content == CONTENT_NONE,
+           "page %u was computed after a loss and is findable", id);
     if (before >= s->n_tokens)
         EXPECT(a, "T3", pool_is_private(p, id), "page %u reserved ahead is shared or findable", id);
     else

@@ -319,6 +319,8 @@ static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
     e->needs = policy->needs ? policy->needs(settings->choice.knobs, c->near_stride > 0) : 0;
     if (c->near_stride == 0)
         e->needs &= ~(uint32_t)KVK_NEED_NEAR;
+    if (e->needs & (KVK_NEED_PEAK | KVK_NEED_NEAR)) /* an observation is of masses first */
+        e->needs |= KVK_NEED_MEAN;
     e->asked_at = 0;
     e->lane_cap = lane_cap_for(c, e, policy->n_scores);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {

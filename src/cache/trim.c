@@ -111,7 +111,9 @@ static uint32_t pages_to_spare(const kvk_cache *c, const eviction *e, const kvk_
     const evict_scratch *scratch = &c->evict;
     double lost = e->groups[view->group].lost;
     policy_rank(eviction_policy(e), view, scratch->score, scratch->tier);
-    double allowed = (1 - (double)e->settings.target) * (total_score(scratch, view->n) + lost);
+    double total = total_score(scratch, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
+    if (!(total > 0)) /* nothing was observed yet: nobody knows what can be spared */
+        return 0;
     for (uint32_t n = 0; n < most; n++) {
         uint32_t next = eviction_next(c, view->n);
         if (next == UINT32_MAX || lost + (double)scratch->score[next] > allowed)

@@ -83,7 +83,7 @@ static float *witness_shared(const kvk_policy_view *v, uint32_t i)
     const kvk_near *near = v->near ? &v->near[v->group] : NULL;
     uint32_t channels = near ? near->layers * near->heads : 0;
     for (uint32_t k = 0; k < channels && v->index[i] < near->n_pages; k++) {
-        if (near->peaks[v->index[i] * channels + k] > 0)
+        if (near->peaks[v->index[i] * near->stride + k] > 0)
             return &v->shared[v->index[i]];
     }
     return NULL;
