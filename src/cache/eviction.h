@@ -119,8 +119,8 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
 uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
                            const kvk_policy_view *view);
 
-/* The eligible page of n that goes first by c->evict's tiers and scores; UINT32_MAX if none is. */
-uint32_t eviction_next(const kvk_cache *c, uint32_t n);
+/* The pages of n in the order in which they go, by c->evict's eligible, tier and score; lies in c->evict.order. */
+policy_queue eviction_queue(const kvk_cache *c, uint32_t n);
 
 typedef struct trim {
     uint32_t victims; /* in all groups */

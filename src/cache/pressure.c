@@ -140,8 +140,9 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
     uint32_t quota = leave_free_ones(c, s, &view, held);
     for (uint32_t k = 0; k < view.n; k++)
         total += (double)e->score[k];
+    policy_queue q = eviction_queue(c, view.n);
     for (uint32_t n = 0; n < quota; n++) {
-        uint32_t k = eviction_next(c, view.n);
+        uint32_t k = policy_queue_next(&q);
         candidate page = {.seq = s,
                           .price = price_of(e->score[k], total),
                           .score = e->score[k],
@@ -150,7 +151,6 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
                           .number = table_number(&s->tables[group], k)};
         if (!offer(e, missing, &page))
             return;
-        e->eligible[k] = 0;
     }
 }
 
