@@ -133,7 +133,7 @@ static void check_chain(audit *a, const sequence *s)
 static void check_index(audit *a, const sequence *s, uint32_t g)
 {
     const table *t = &s->tables[g];
-    uint32_t full = eviction_now(a->c, s).settled / page_tokens(a->c), end = table_end(t);
+    uint32_t full = eviction_now(s).settled / page_tokens(a->c), end = table_end(t);
     for (uint32_t k = 0; t->indexed && k < t->n; k++)
         EXPECT(a, "E1", t->index[k] >= (k ? t->index[k - 1] + 1 : t->first) && t->index[k] < end,
                "group %u entry %u stands for page number %u", g, k, t->index[k]);
@@ -356,6 +356,21 @@ static void check_batches(audit *a)
     EXPECT(a, "B3", c->store.pool.oldest_open == oldest_open(c), "the pool waits for another batch than the oldest");
 }
 
+static void check_unsettled(audit *a)
+{
+    const kvk_cache *c = a->c;
+    memset(a->seen, 0xFF, c->n_slots * sizeof *a->seen);
+    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
+        for (uint32_t i = 0; i < b->n; i++)
+            if (sequence_find(c, b->entries[i].seq)) {
+                uint32_t *first = &a->seen[(uint32_t)b->entries[i].seq];
+                *first = min_u32(*first, b->entries[i].end - b->entries[i].n_query);
+            }
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        EXPECT(a, "B4", !c->sequences[i].is_open || c->sequences[i].unsettled == a->seen[i],
+               "slot %u: batches in flight begin at token %u, says %u", i, a->seen[i], c->sequences[i].unsettled);
+}
+
 /* Pages of the pool that one side of a move names. */
 static uint32_t pages_of(const kvk_cache *c, const kvk_move *m, uint32_t host_kind)
 {
@@ -396,6 +411,7 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
     check_slots(&a);
     check_content(&a);
     check_batches(&a);
+    check_unsettled(&a);
     check_moves(&a);
     cache->in_callback = 0;
     return a.violations;

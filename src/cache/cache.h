@@ -22,6 +22,7 @@ typedef struct sequence {
     uint32_t n_tokens;    /* computed or planned */
     uint32_t n_committed; /* named; <= n_tokens */
     uint32_t n_in_flight;
+    uint32_t unsettled;  /* where the first token of its batches in flight stands; UINT32_MAX: none is */
     table *tables;       /* [n_groups] */
     eviction *eviction;  /* taken with the first policy set or page evicted */
     uint64_t plan_mark;  /* the last look over sequences that met it */

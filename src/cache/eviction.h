@@ -107,10 +107,10 @@ int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
 
 /* ---- trim.c */
 
-moment eviction_now(const kvk_cache *c, const sequence *s);
+moment eviction_now(const sequence *s);
 
-/* The same when its text had n_tokens, with a batch as if it had ended (may be NULL). */
-moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
+/* The same when its text had n_tokens. */
+moment eviction_moment(const sequence *s, uint32_t n_tokens);
 
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);

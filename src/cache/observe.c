@@ -319,7 +319,7 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens % page_tokens(r->c))
         return;
-    moment at = eviction_moment(r->c, s, n_tokens, r->b);
+    moment at = eviction_moment(s, n_tokens);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);

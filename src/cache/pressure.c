@@ -30,7 +30,7 @@ static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t
 static uint32_t open_source(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker,
                             const kvk_policy_view *view)
 {
-    eviction_eligible(c, s, group, eviction_now(c, s), view);
+    eviction_eligible(c, s, group, eviction_now(s), view);
     return view->n - withhold_victims(c, s, group, asker);
 }
 

@@ -13,7 +13,7 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
     if (n_tokens == 0)
         return g;
     if (eviction_of(s))
-        *t = trim_plan(c, s, eviction_now(c, s));
+        *t = trim_plan(c, s, eviction_now(s));
     g.frees = t->frees;
     g.pages = ceil_div((uint64_t)s->n_tokens + n_tokens, page_tokens(c));
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
@@ -148,7 +148,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
 static void apply(kvk_cache *c, sequence *s, const growth *g, const trim *t, uint64_t missing)
 {
     if (t->victims || t->asked)
-        trim_apply(c, s, t, eviction_now(c, s));
+        trim_apply(c, s, t, eviction_now(s));
     if (missing)
         pressure_apply(c);
     apply_growth(c, s, g);

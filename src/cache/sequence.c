@@ -196,7 +196,8 @@ int sequence_add_slot(kvk_cache *c)
 {
     if (memory_grow(c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
         return KVK_ENOMEM;
-    c->sequences[c->n_slots++] = (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT, .first_taint = UINT32_MAX};
+    c->sequences[c->n_slots++] =
+        (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT, .unsettled = UINT32_MAX, .first_taint = UINT32_MAX};
     return 0;
 }
 
@@ -222,6 +223,7 @@ static void open_slot(kvk_cache *c, sequence *s)
                     .chain = CHAIN_ROOT,
                     .tail = s->tail,
                     .tables = s->tables,
+                    .unsettled = UINT32_MAX,
                     .first_taint = UINT32_MAX,
                     .eviction = s->eviction,
                     .retentions = s->retentions};

@@ -4,20 +4,14 @@
 
 #include <string.h>
 
-moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
+moment eviction_moment(const sequence *s, uint32_t n_tokens)
 {
-    moment at = {n_tokens, n_tokens};
-    kvk_seq handle = sequence_handle(c, s);
-    for (const flight *b = c->batches; s->n_in_flight && b < c->batches + c->n_batches; b++)
-        for (uint32_t i = 0; b != ending && i < b->n; i++)
-            if (b->entries[i].seq == handle)
-                at.settled = min_u32(at.settled, b->entries[i].end - b->entries[i].n_query);
-    return at;
+    return (moment){n_tokens, min_u32(n_tokens, s->unsettled)};
 }
 
-moment eviction_now(const kvk_cache *c, const sequence *s)
+moment eviction_now(const sequence *s)
 {
-    return eviction_moment(c, s, s->n_tokens, NULL);
+    return eviction_moment(s, s->n_tokens);
 }
 
 /* ---- views */
