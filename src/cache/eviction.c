@@ -309,6 +309,15 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
     return 0;
 }
 
+/* What the policy asks for, as far as the cache has it. Nothing is observed without the mass. */
+static uint32_t needs_of(const kvk_cache *c, const kvk_eviction *settings)
+{
+    uint32_t needs = settings->choice.policy->needs(settings->choice.knobs, c->near_stride > 0);
+    if (c->near_stride == 0)
+        needs &= ~(uint32_t)KVK_NEED_NEAR;
+    return needs & (KVK_NEED_PEAK | KVK_NEED_NEAR) ? needs | KVK_NEED_MEAN : needs;
+}
+
 static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings)
 {
     eviction *e = s->eviction;
@@ -316,11 +325,7 @@ static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
     e->is_on = 1;
     e->settings = *settings;
     e->settings.budgets = NULL;
-    e->needs = policy->needs ? policy->needs(settings->choice.knobs, c->near_stride > 0) : 0;
-    if (c->near_stride == 0)
-        e->needs &= ~(uint32_t)KVK_NEED_NEAR;
-    if (e->needs & (KVK_NEED_PEAK | KVK_NEED_NEAR)) /* an observation is of masses first */
-        e->needs |= KVK_NEED_MEAN;
+    e->needs = needs_of(c, settings);
     e->asked_at = 0;
     e->lane_cap = lane_cap_for(c, e, policy->n_scores);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {

@@ -296,7 +296,7 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
     count_mass(&s->eviction->groups[group], sum_of(seen.mean, view.n), seen.n_queries);
     if (e->settings.target > 0)
         s->eviction->groups[group].lost *= exp2(-(double)seen.n_queries / 128);
-    if (policy->observe && view.n)
+    if (policy->observe && view.n && (e->needs & KVK_NEED_MEAN))
         policy->observe(&view, &seen);
 }
 

@@ -311,6 +311,68 @@ START_TEST(without_masses_nothing_is_learnt)
 }
 END_TEST
 
+/* ---- What a policy asks for ---------------------------------------------------------------------------------- */
+
+static uint32_t asks(const double *knobs, int has_near)
+{
+    (void)has_near;
+    return (uint32_t)knobs[0];
+}
+
+/* Peaks are all that it uses, and all that it asks for. */
+static void take_peaks(const kvk_policy_view *view, const kvk_observation *seen)
+{
+    ck_assert(view->knobs[0] > 0 && seen->mean && seen->peak);
+    memcpy(view->scores[0], seen->peak, view->n * sizeof(float));
+}
+
+static void rank_peaks(const kvk_policy_view *view, float *score, uint8_t *tier)
+{
+    (void)tier;
+    memcpy(score, view->scores[0], view->n * sizeof(float));
+}
+
+static const kvk_knob asked_knob = {"asks", 0, 15, 0, 1, "what it asks for"};
+static const kvk_policy by_peak = {.size = sizeof by_peak,
+                                   .name = "by_peak",
+                                   .text = "keeps what once had a high peak",
+                                   .n_knobs = 1,
+                                   .knobs = &asked_knob,
+                                   .n_scores = 1,
+                                   .needs = asks,
+                                   .observe = take_peaks,
+                                   .rank = rank_peaks};
+
+/* Since nothing is observed without the mass, a plan asks for it wherever it asks for anything. */
+START_TEST(who_asks_for_peaks_is_told_them)
+{
+    static const uint32_t asked[] = {0, KVK_NEED_PEAK}, needed[] = {0, KVK_NEED_MEAN | KVK_NEED_PEAK};
+    const float mean[] = {0.5f, 0.5f}, peak[] = {0.75f, 0.25f};
+    const kvk_masses told = {.size = sizeof told, .stride = 2, .mean = mean, .peak = peak};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .masses = &told};
+    lab l;
+    lab_open(&l, &(lab_setup){.page_tokens = 4, .n_groups = 1});
+    kvk_eviction settings;
+    kvk_eviction_init(&settings);
+    settings.choice = (kvk_policy_choice){.policy = &by_peak, .knobs = {asked[_i]}};
+    kvk_batch_entry entry = {.n_query = 8};
+    kvk_page_score scores[2];
+    kvk_plan plan;
+    kvk_batch batch;
+    kvk_plan_init(&plan);
+    ck_assert_int_eq(kvk_seq_open(l.cache, NULL, &entry.seq), 0);
+    ck_assert_int_eq(kvk_seq_set_eviction(l.cache, entry.seq, &settings), 0);
+    ck_assert_int_eq(kvk_reserve(l.cache, entry.seq, 8, KVK_RECLAIM), 2);
+    ck_assert_int_eq(kvk_batch_plan(l.cache, &entry, 1, &plan, &batch), 0);
+    ck_assert_uint_eq(plan.needs, needed[_i]);
+    ck_assert_int_ge(kvk_batch_end(l.cache, batch, &result), 0);
+    ck_assert_int_eq(kvk_seq_scores(l.cache, entry.seq, 0, scores, 2), 2);
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert(scores[i].score == (_i ? peak[i] : 0));
+    lab_close(&l);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("masses");
@@ -326,5 +388,6 @@ int main(void)
     tcase_add_test(tests, masses_of_closed_sequences_are_dropped);
     tcase_add_test(tests, masses_of_lost_pages_are_dropped);
     tcase_add_test(tests, without_masses_nothing_is_learnt);
+    tcase_add_loop_test(tests, who_asks_for_peaks_is_told_them, 0, 2);
     return run_tests("masses", tests);
 }
