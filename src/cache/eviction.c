@@ -54,6 +54,14 @@ void eviction_forget(kvk_cache *c, sequence *s)
     }
 }
 
+void eviction_restart(kvk_cache *c, sequence *s)
+{
+    near_cut(c, s, 0);
+    s->eviction->asked_at = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        s->eviction->groups[g].lost = 0;
+}
+
 static int take_parts(kvk_cache *c, eviction *e)
 {
     uint32_t n = c->config.n_groups;
@@ -108,11 +116,6 @@ static uint32_t lane_cap_for(const kvk_cache *c, const eviction *e, uint32_t n_s
     return n_scores ? e->lane_floats / n_scores / c->config.n_groups : 0;
 }
 
-static uint32_t n_lanes_of(const eviction *e)
-{
-    return e->is_on ? eviction_policy(e)->n_scores : 0;
-}
-
 static uint32_t lanes_copied(const kvk_policy *policy)
 {
     return policy && policy->choose ? policy->n_scores : 0;
@@ -127,7 +130,7 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);
     }
-    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all ? all : 1, sizeof *e->victims) < 0 ||
+    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all, sizeof *e->victims) < 0 ||
         memory_grow(c->memory, &e->score, &e->score_cap, longest, sizeof *e->score) < 0 ||
         memory_grow(c->memory, &e->tier, &e->tier_cap, longest, sizeof *e->tier) < 0 ||
         memory_grow(c->memory, &e->eligible, &e->eligible_cap, longest, sizeof *e->eligible) < 0 ||
@@ -139,7 +142,7 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
 {
-    if (grow_lanes(c, s, s->eviction, n_lanes_of(s->eviction), n) < 0)
+    if (grow_lanes(c, s, s->eviction, eviction_lanes(s->eviction), n) < 0)
         return KVK_ENOMEM;
     return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
 }
@@ -148,13 +151,13 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
 
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
 {
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction) && s->tables[group].n > from; k++)
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction) && s->tables[group].n > from; k++)
         memset(eviction_lane(c, s->eviction, group, k) + from, 0, (s->tables[group].n - from) * sizeof(float));
 }
 
 void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone)
 {
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++) {
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction); k++) {
         float *lane = eviction_lane(c, s->eviction, group, k);
         memmove(lane, lane + gone, s->tables[group].n * sizeof *lane);
     }
@@ -176,7 +179,7 @@ void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uin
     table *t = &s->tables[group];
     close_gaps(t->pages, sizeof *t->pages, t->n, gone, n_gone);
     close_gaps(t->index, sizeof *t->index, t->n, gone, n_gone);
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++)
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction); k++)
         close_gaps(eviction_lane(c, s->eviction, group, k), sizeof(float), t->n, gone, n_gone);
     t->n -= n_gone;
     t->lost += n_gone;
@@ -194,7 +197,7 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
             return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
-                    (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
+                    (uint64_t)eviction_lanes(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
         (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
         return KVK_ENOMEM;
@@ -204,7 +207,7 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
 {
     child->eviction->groups[g] = parent->eviction->groups[g];
-    for (uint32_t k = 0; k < n_lanes_of(parent->eviction) && parent->tables[g].n; k++)
+    for (uint32_t k = 0; k < eviction_lanes(parent->eviction) && parent->tables[g].n; k++)
         memcpy(eviction_lane(c, child->eviction, g, k), eviction_lane(c, parent->eviction, g, k),
                parent->tables[g].n * sizeof(float));
     child->tables[g].indexed = parent->tables[g].indexed;
@@ -220,7 +223,7 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .groups = to->groups,
                      .lanes = to->lanes,
                      .lane_floats = to->lane_floats,
-                     .lane_cap = lane_cap_for(c, to, n_lanes_of(parent->eviction)),
+                     .lane_cap = lane_cap_for(c, to, eviction_lanes(parent->eviction)),
                      .near = to->near,
                      .shared = to->shared,
                      .shared_cap = to->shared_cap,

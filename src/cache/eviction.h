@@ -59,6 +59,12 @@ static inline eviction *eviction_of(const sequence *s)
     return s->eviction && s->eviction->is_on ? s->eviction : NULL;
 }
 
+/* Numbers that the policy keeps per page. */
+static inline uint32_t eviction_lanes(const eviction *e)
+{
+    return e->is_on ? eviction_policy(e)->n_scores : 0;
+}
+
 /* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
 static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32_t group, uint32_t k)
 {
@@ -79,6 +85,9 @@ void eviction_close(kvk_cache *c, sequence *s);
 /* A sequence in this slot begins anew, without a policy. */
 void eviction_forget(kvk_cache *c, sequence *s);
 
+/* A sequence's whole text is gone, and what was known of it. */
+void eviction_restart(kvk_cache *c, sequence *s);
+
 /* Makes room for n entries in each group, and for what choosing among them needs. KVK_ENOMEM. */
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
@@ -89,10 +98,10 @@ void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uin
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 
-/* Entries that were pages [from, end) of a table are gone: the others' numbers move up. */
+/* Entries of a table (ascending) are gone: the others move up, with their pages and their numbers. */
 void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
 
-/* The first entries of a table are gone. */
+/* The first `gone` entries of a table, which has let their pages go, are no more: the others' numbers move up. */
 void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone);
 
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
@@ -167,6 +176,12 @@ void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint3
 
 /* ---- near.c */
 
+/* True if near peaks are kept of a sequence; `e` may be NULL. */
+static inline int near_is_kept(const eviction *e)
+{
+    return e && e->is_on && (e->needs & KVK_NEED_NEAR);
+}
+
 /* Values per page in a group. */
 static inline uint32_t near_channels(const kvk_cache *c, uint32_t group)
 {
@@ -188,8 +203,11 @@ int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
 /* The views of near peaks as they are now. */
 void near_show(const kvk_cache *c, eviction *e);
 
-/* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
+/* Takes values of the page with this number in. */
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);
+
+/* Where the page can be found it gets what is known of it by now; `end` tokens of the text were seen: once they reach
+ * past the next page that is all there will be. */
 void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end);
 
 /* The text from this page number on is gone. */

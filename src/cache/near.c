@@ -8,11 +8,6 @@
 
 /* ---- of a sequence */
 
-static int keeps_near(const sequence *s)
-{
-    return eviction_of(s) && (s->eviction->needs & KVK_NEED_NEAR);
-}
-
 void near_show(const kvk_cache *c, eviction *e)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++)
@@ -35,7 +30,9 @@ int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
 
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
 {
-    return keeps_near(s) && (n > s->eviction->peaks_cap || n > s->eviction->shared_cap) ? near_prepare_all(c, s, n) : 0;
+    return near_is_kept(s->eviction) && (n > s->eviction->peaks_cap || n > s->eviction->shared_cap)
+               ? near_prepare_all(c, s, n)
+               : 0;
 }
 
 /* The values of a page, those of new ones at least 0. */
@@ -81,7 +78,7 @@ static void copy_to_page(kvk_cache *c, const sequence *s, uint32_t group, uint32
 {
     const eviction *e = s->eviction;
     size_t channels = near_channels(c, group);
-    if (keeps_near(s) && number < e->n_peaks)
+    if (near_is_kept(s->eviction) && number < e->n_peaks)
         memcpy(near_of_page(c, page), e->peaks + (size_t)number * c->near_row + c->near_first[group],
                channels * sizeof(float));
     else
@@ -108,7 +105,7 @@ void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t numbe
 
 void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uint32_t page)
 {
-    if (!keeps_near(s) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
+    if (!near_is_kept(s->eviction) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
         return;
     memcpy(near_at(c, s, group, number), near_of_page(c, page), near_channels(c, group) * sizeof(float));
 }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "cache/eviction.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -182,7 +183,7 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
         return KVK_EINVAL;
     if ((needs & KVK_NEED_PEAK) && r->m->peak && !floats_are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, 3.4e38f))
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, FLT_MAX))
         return KVK_EINVAL;
     return 0;
 }
@@ -327,7 +328,7 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 
 static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
 {
-    return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
+    return near_is_kept(s->eviction) && r->m->near && near_channels(r->c, group) > 0;
 }
 
 /* The scores of a group, as fetch_masses. */

@@ -157,7 +157,7 @@ static void apply(kvk_cache *c, sequence *s, const growth *g, const trim *t, uin
 /* True if there is room already and nothing to be trimmed: the usual case of a decode step. */
 static int fits(const kvk_cache *c, const sequence *s, uint32_t n_tokens)
 {
-    return !s->eviction && (uint64_t)s->n_tokens + n_tokens <= sequence_room(c, s) && sequence_is_writable(c, s);
+    return !eviction_of(s) && (uint64_t)s->n_tokens + n_tokens <= sequence_room(c, s) && sequence_is_writable(c, s);
 }
 
 static int reserve(kvk_cache *c, sequence *s, const growth *g, const trim *t, kvk_effort effort)
