@@ -115,8 +115,8 @@ static uint32_t excess_of(const kvk_policy_view *view, float pool, uint32_t size
     return n;
 }
 
-/* Pages enter the recent pool by position, and each time the lowest of a pool that is too long leaves it. What leaves in
- * the end are the lowest of all that were in it, whatever the order, so each pool is looked through once. */
+/* Pages enter the recent pool by position, and each time the lowest of a pool that is too long leaves it. What leaves
+ * in the end are the lowest of all that were in it, whatever the order, so each pool is looked through once. */
 static uint32_t choose(const kvk_policy_view *view, uint32_t want, uint32_t *victims)
 {
     (void)want; /* what is wanted beyond what leaves the pools goes by rank */
