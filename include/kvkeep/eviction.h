@@ -4,8 +4,8 @@
  * A sequence with a policy has a budget, in tokens of KV per group. When it is reached, kvk_reserve evicts before it
  * takes new pages: in decode, and between the chunks of a prefill. So a sequence holds at most its budget plus the
  * pages of the batch that runs. (A prefix hit may bring more, which others hold too; the next kvk_reserve gives it
- * back.) With KVK_EVICT a reservation that lacks pages takes them from all sequences that yield, cheapest first; a sequence
- * without a budget that alone needs more than the pool is told KVK_ENEVER as ever.
+ * back.) With KVK_EVICT a reservation that lacks pages takes them from all sequences that yield, cheapest first; a
+ * sequence without a budget that alone needs more than the pool is told KVK_ENEVER as ever.
  *
  * Evicting is lossy: the block table is compact afterwards, a plan's `positions` tell where each page stood, and K/V
  * computed from then on is not what the text alone would give. Such a sequence is *tainted*: nothing it computed after
