@@ -360,12 +360,12 @@ static void check_unsettled(audit *a)
 {
     const kvk_cache *c = a->c;
     memset(a->seen, 0xFF, c->n_slots * sizeof *a->seen);
-    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
-        for (uint32_t i = 0; i < b->n; i++)
-            if (sequence_find(c, b->entries[i].seq)) {
-                uint32_t *first = &a->seen[(uint32_t)b->entries[i].seq];
-                *first = min_u32(*first, b->entries[i].end - b->entries[i].n_query);
-            }
+    for (uint32_t k = 0; k < c->n_batches; k++)
+        for (uint32_t i = 0; i < c->batches[k].n; i++) {
+            const flight_entry *e = &c->batches[k].entries[i];
+            if (sequence_find(c, e->seq))
+                a->seen[(uint32_t)e->seq] = min_u32(a->seen[(uint32_t)e->seq], e->end - e->n_query);
+        }
     for (uint32_t i = 0; i < c->n_slots; i++)
         EXPECT(a, "B4", !c->sequences[i].is_open || c->sequences[i].unsettled == a->seen[i],
                "slot %u: batches in flight begin at token %u, says %u", i, a->seen[i], c->sequences[i].unsettled);

@@ -230,15 +230,16 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result,
         rc = observe_check(c, b, result);
     if (rc < 0)
         return rc;
-    settle(c, b);
+    if (*observed || c->n_batches > 1) /* else its sequences are settled as they are left */
+        settle(c, b);
     if (*observed)
         observe(c, b, result);
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
         if (cut)
             take_off(c, cut, &b->entries[i], end_of(b, i, accepted));
-        if (s)
-            s->n_in_flight--;
+        if (s && --s->n_in_flight == 0)
+            s->unsettled = UINT32_MAX;
     }
     close_batch(c, b);
     return (int)pool_drain(pool_of(c), oldest_open(c));
