@@ -42,23 +42,42 @@ static void work_open(work *x, const cpu_job *job, const cpu_block *b, const cpu
     x->row = 0;
     x->n_rows = b->n_rows;
     x->size = kv->head_size;
-    x->widens = kv->head_size % WIDTH || b->n_rows > WIDEN_ROWS;
+    x->widens = kv->head_size % LANES || b->n_rows > WIDEN_ROWS;
     if (x->widens)
         open_wide(x);
+}
+
+/* ---- rows as the kernels take them: floats, where these are many or no multiple of a vector */
+
+/* Rows of any size, with zeroes up to the padded one. */
+static void widen_odd(const cpu_rows *x, uint32_t dtype, float *to)
+{
+    for (uint32_t i = 0; i < x->n; i++, to += x->stride) {
+        load_row_float(x->at[i] + x->shift, dtype, x->size, 1, to);
+        memset(to + x->size, 0, (x->stride - x->size) * sizeof *to);
+    }
+}
+
+static void widen_rows_of(const cpu_rows *rows, uint32_t dtype, float *to)
+{
+    if (rows->size % LANES)
+        widen_odd(rows, dtype, to);
+    else
+        kernels_of[dtype].widen(rows, to);
 }
 
 static void load_queries(const work *x)
 {
     const kvk_rows *q = &x->job->a->q;
-    uint32_t head_size = x->job->a->kv->head_size;
-    for (uint32_t i = 0; i < cpu_rows_of(x->b); i++) {
-        uint32_t n = i / x->b->n_rows, row = i % x->b->n_rows;
+    const char *at[BLOCK_ROWS];
+    cpu_rows rows = {.at = at, .n = cpu_rows_of(x->b), .size = x->job->a->kv->head_size, .stride = x->job->padded};
+    for (uint32_t i = 0; i < rows.n; i++) {
+        uint32_t row = i % x->b->n_rows, head = cpu_head_of(x->job, x->b, i / x->b->n_rows, row);
         uint64_t query = x->e->first_query + (uint64_t)cpu_query_of(x->job, x->b, row);
-        uint64_t at = query * q->token_stride + cpu_head_of(x->job, x->b, n, row) * q->head_stride;
-        float *to = x->scratch->q + (uint64_t)i * x->job->padded;
-        load_row_float((const char *)q->data + at * layout_row_bytes(q->dtype, 1), q->dtype, head_size, 1, to);
-        memset(to + head_size, 0, (x->job->padded - head_size) * sizeof *to);
+        uint64_t element = query * q->token_stride + head * q->head_stride;
+        at[i] = (const char *)q->data + element * layout_row_bytes(q->dtype, 1);
     }
+    widen_rows_of(&rows, q->dtype, x->scratch->q);
 }
 
 /* ---- rows of a tile, of the block's n-th KV head */
@@ -76,23 +95,9 @@ static cpu_rows rows_of(const work *x, const char *const *at, const char *const 
                       .stride = x->job->padded};
 }
 
-/* Rows of any size, with zeroes up to the padded one. */
-static void widen_odd(const cpu_rows *x, uint32_t dtype, float *to)
-{
-    for (uint32_t i = 0; i < x->n; i++, to += x->stride) {
-        load_row_float(x->at[i] + x->shift, dtype, x->size, 1, to);
-        memset(to + x->size, 0, (x->stride - x->size) * sizeof *to);
-    }
-}
-
-/* The rows as the kernels take them. */
 static void widen_tile(const work *x, cpu_rows *rows, const char *const *wide, float *to)
 {
-    uint32_t dtype = x->job->a->kv->dtype;
-    if (rows->size % WIDTH)
-        widen_odd(rows, dtype, to);
-    else
-        kernels_of[dtype].widen(rows, to);
+    widen_rows_of(rows, x->job->a->kv->dtype, to);
     *rows = (cpu_rows){.at = wide, .n = rows->n, .bytes = 4 * x->size, .size = x->size, .stride = x->job->padded};
 }
 
@@ -110,7 +115,13 @@ static void load_scales(work *x, const cpu_tile *t, uint32_t n)
 
 /* ---- scores */
 
-/* What a row's scores go through besides the scale, all of it constant for a tile. */
+static void scale_row(float *row, uint32_t n, float by)
+{
+    for (uint32_t i = 0; i < n; i += WIDTH)
+        put_floats(row + i, floats_at(row + i) * by);
+}
+
+/* What the scores of a tile go through; all of it the same for a row. */
 typedef struct adjustment {
     const float *key_scales; /* NULL: none */
     float scale, soft_cap, slope;
@@ -118,13 +129,25 @@ typedef struct adjustment {
     int32_t position, oldest; /* of the query, and of the oldest token that it sees */
 } adjustment;
 
+static float scale_of(const work *x)
+{
+    const kvk_kv *kv = x->job->a->kv;
+    return x->job->scale * (kv->dtype == KVK_F8_E4M3 ? kv->k_scale : 1);
+}
+
+/* Whether scores are products times a scale, and nothing else. */
+static int is_plain(const work *x, const cpu_tile *t)
+{
+    const kvk_attention *a = x->job->a;
+    return !t->is_masked && !dtype_has_scales(a->kv->dtype) && a->soft_cap == 0 && !a->slopes;
+}
+
 static adjustment adjustment_of(const work *x, const cpu_tile *t, uint32_t n, uint32_t row)
 {
     const kvk_attention *a = x->job->a;
     uint32_t at = entry_query_position(x->e, cpu_query_of(x->job, x->b, row));
-    adjustment j = {.scale = x->job->scale, .soft_cap = a->soft_cap, .is_masked = t->is_masked};
+    adjustment j = {.scale = scale_of(x), .soft_cap = a->soft_cap, .is_masked = t->is_masked};
     j.key_scales = dtype_has_scales(a->kv->dtype) ? x->key_scales : NULL;
-    j.scale *= a->kv->dtype == KVK_F8_E4M3 ? a->kv->k_scale : 1;
     j.slope = a->slopes ? a->slopes[cpu_head_of(x->job, x->b, n, row)] : 0;
     j.position = (int32_t)at;
     j.oldest = a->window && at >= a->window ? (int32_t)(at - a->window + 1) : 0;
@@ -146,18 +169,26 @@ INLINE floats adjust(const adjustment *j, floats s, const cpu_tile *t, uint32_t 
     return s;
 }
 
-/* The scores of a row as they are defined, -inf past the tile's end. Returns the largest. */
-static float finish_scores(const adjustment *j, const cpu_tile *t, float *scores)
+static void adjust_row(const work *x, const cpu_tile *t, uint32_t n, uint32_t row, float *scores)
 {
-    floats top = all(-INFINITY);
-    for (uint32_t i = 0; i < t->n; i += WIDTH) {
-        floats s = adjust(j, floats_at(scores + i), t, i);
-        if (i + WIDTH > t->n)
-            s = choose(lanes() + (int32_t)i < (int32_t)t->n, s, all(-INFINITY));
-        put_floats(scores + i, s);
-        top = larger(top, s);
+    adjustment j = adjustment_of(x, t, n, row);
+    for (uint32_t i = 0; i < t->n; i += WIDTH)
+        put_floats(scores + i, adjust(&j, floats_at(scores + i), t, i));
+}
+
+/* The scores of the rows as they are defined, -inf past the tile's end. */
+static void finish_scores(const work *x, const cpu_tile *t, uint32_t n)
+{
+    int plain = is_plain(x, t);
+    for (uint32_t r = 0; r < x->n_rows; r++) {
+        float *scores = x->scratch->scores + r * TILE;
+        if (plain)
+            scale_row(scores, t->n, scale_of(x));
+        else
+            adjust_row(x, t, n, x->row + r, scores);
+        for (uint32_t i = t->n; i % WIDTH; i++)
+            scores[i] = -INFINITY;
     }
-    return largest(top);
 }
 
 /* The n-th KV head's scores, before they are adjusted. */
@@ -173,12 +204,6 @@ static void dot_all(const work *x, cpu_rows *keys, uint32_t n)
 
 /* ---- the softmax so far */
 
-static void scale_row(float *row, uint32_t n, float by)
-{
-    for (uint32_t i = 0; i < n; i += WIDTH)
-        put_floats(row + i, floats_at(row + i) * by);
-}
-
 /* Makes what was summed up relative to a larger score. */
 static void raise_max(const work *x, uint32_t row, float max)
 {
@@ -189,11 +214,15 @@ static void raise_max(const work *x, uint32_t row, float max)
 }
 
 /* Scores become weights. */
-static void weigh(const work *x, const cpu_tile *t, uint32_t row, float *scores, float largest_score)
+static void weigh(const work *x, const cpu_tile *t, uint32_t row, float *scores)
 {
-    if (largest_score > x->state.max[row])
-        raise_max(x, row, largest_score);
-    float max = x->state.max[row] == -INFINITY ? 0 : x->state.max[row]; /* all are masked: their weights are 0 */
+    floats top = all(-INFINITY);
+    for (uint32_t i = 0; i < t->n; i += WIDTH)
+        top = larger(top, floats_at(scores + i));
+    float max = largest(top);
+    if (max > x->state.max[row])
+        raise_max(x, row, max);
+    max = x->state.max[row] == -INFINITY ? 0 : x->state.max[row]; /* all are masked: their weights are 0 */
     float *to = x->scratch->sums + row * LANES;
     floats sums = floats_at(to);
     for (uint32_t i = 0; i < t->n; i += WIDTH) {
@@ -204,43 +233,51 @@ static void weigh(const work *x, const cpu_tile *t, uint32_t row, float *scores,
     put_floats(to, sums);
 }
 
+/* ---- page sums */
+
 /* The lanes' sums of a row's weights in one page. */
 INLINE floats sum_segment(const float *weights, const cpu_segment *s)
 {
     floats sum = {0};
-    for (uint32_t i = s->begin; i < s->end; i += WIDTH) {
-        floats w = floats_at(weights + i);
-        if (i + WIDTH > s->end)
-            w = choose(lanes() < (int32_t)(s->end - i), w, all(0));
-        sum += w;
-    }
-    return sum;
+    uint32_t i = s->begin;
+    for (; i + WIDTH <= s->end; i += WIDTH)
+        sum += floats_at(weights + i);
+    return i < s->end ? sum + choose(lanes() < (int32_t)(s->end - i), floats_at(weights + i), all(0)) : sum;
 }
 
-static void put_page_sum(const work *x, const cpu_segment *s, uint32_t row, float sum)
+/* What a row has of a page from tiles before, relative to the largest score known now. */
+static float sum_before(const work *x, uint32_t row, uint32_t page)
+{
+    uint64_t at = (uint64_t)row * cpu_page_stride(x->b) + page - x->b->page;
+    float sum = x->state.page_sum[at];
+    return sum > 0 ? sum * exp_of(all(x->state.page_max[at] - x->state.max[row]))[0] : 0;
+}
+
+/* Page sums of a row, from a segment of the tile on. */
+static void put_sums(const work *x, const cpu_segment *s, uint32_t row, const float *sums, uint32_t n)
 {
     uint64_t at = (uint64_t)row * cpu_page_stride(x->b) + s->page - x->b->page;
-    float max = x->state.max[row];
-    if (s->continues && x->state.page_sum[at] > 0)
-        sum += x->state.page_sum[at] * exp_of(all(x->state.page_max[at] - max))[0];
-    x->state.page_max[at] = max;
-    x->state.page_sum[at] = sum;
+    float max = x->state.max[row], before = s->continues ? sum_before(x, row, s->page) : 0;
+    for (uint32_t i = 0; i < n; i++) {
+        x->state.page_max[at + i] = max;
+        x->state.page_sum[at + i] = sums[i];
+    }
+    x->state.page_sum[at] += before;
 }
 
-/* Page sums of up to GROUP rows and DOT_COLUMNS pages, which are folded together. */
+/* Of up to GROUP rows and DOT_COLUMNS pages, which are folded together. Segments are of one page after the other. */
 static void sum_pages_of(const work *x, const cpu_tile *t, uint32_t n, uint32_t first_row, uint32_t first_segment)
 {
     floats sums[GROUP][DOT_COLUMNS] = {{{0}}};
-    uint32_t rows = min_u32(GROUP, x->n_rows - first_row),
-             columns = min_u32(DOT_COLUMNS, t->n_segments - first_segment);
+    uint32_t rows = min_u32(GROUP, x->n_rows - first_row), columns = min_u32(DOT_COLUMNS, t->n_segments - first_segment);
+    const cpu_segment *first = &t->segments[first_segment];
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++)
-            sums[r][c] = sum_segment(x->scratch->scores + (first_row + r) * TILE, &t->segments[first_segment + c]);
-    floats folded = fold(sums);
+            sums[r][c] = sum_segment(x->scratch->scores + (first_row + r) * TILE, first + c);
+    float folded[WIDTH];
+    put_floats(folded, fold(sums));
     for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t c = 0; c < columns; c++)
-            put_page_sum(x, &t->segments[first_segment + c], n * x->b->n_rows + first_row + r,
-                         folded[r * DOT_COLUMNS + c]);
+        put_sums(x, first, n * x->b->n_rows + first_row + r, folded + r * DOT_COLUMNS, columns);
 }
 
 static void sum_pages(const work *x, const cpu_tile *t, uint32_t n)
@@ -249,6 +286,8 @@ static void sum_pages(const work *x, const cpu_tile *t, uint32_t n)
         for (uint32_t s = 0; s < t->n_segments; s += DOT_COLUMNS)
             sum_pages_of(x, t, n, r, s);
 }
+
+/* ---- weights times values */
 
 static void scale_weights(const work *x, const cpu_tile *t)
 {
@@ -296,11 +335,9 @@ static void attend_tile(work *x, const cpu_tile *t, const cpu_tile *next)
     cpu_rows kv_rows[2];
     for (uint32_t n = 0; n < x->b->n_heads; n++) {
         open_tile(x, t, next, n, kv_rows);
-        for (uint32_t r = 0; r < x->n_rows; r++) {
-            adjustment j = adjustment_of(x, t, n, r);
-            float *scores = x->scratch->scores + r * TILE;
-            weigh(x, t, n * x->b->n_rows + r, scores, finish_scores(&j, t, scores));
-        }
+        finish_scores(x, t, n);
+        for (uint32_t r = 0; r < x->n_rows; r++)
+            weigh(x, t, n * x->b->n_rows + r, x->scratch->scores + r * TILE);
         if (cpu_wants_masses(x->job))
             sum_pages(x, t, n);
         scale_weights(x, t);

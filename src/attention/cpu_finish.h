@@ -27,11 +27,10 @@ static void finish_row(const work *x, uint32_t n, uint32_t row)
     float max = x->state.max[i], sum = x->state.sum[i], scale = 1;
     const kvk_kv *kv = x->job->a->kv;
     if (x->job->a->sinks) {
-        float sink = x->job->a->sinks[cpu_head_of(x->job, x->b, n, row)];
-        float larger_one = sink > max ? sink : max;
-        scale = exp_of(all(max - larger_one))[0];
-        sum = sum * scale + exp_of(all(sink - larger_one))[0];
-        max = larger_one;
+        float sink = x->job->a->sinks[cpu_head_of(x->job, x->b, n, row)], top = sink > max ? sink : max;
+        scale = exp_of(all(max - top))[0];
+        sum = sum * scale + exp_of(all(sink - top))[0];
+        max = top;
     }
     x->state.max[i] = max;
     x->state.sum[i] = sum > 0 ? 1 / sum : 0; /* nothing was seen: o and the masses are 0 */
@@ -89,10 +88,9 @@ static void look_at_tile(work *x, const cpu_tile *t, float *masses)
     cpu_rows kv_rows[2];
     for (uint32_t n = 0; n < x->b->n_heads; n++) {
         open_tile(x, t, &none, n, kv_rows);
+        finish_scores(x, t, n);
         for (uint32_t r = 0; r < x->n_rows; r++) {
             uint32_t i = n * x->b->n_rows + x->row + r;
-            adjustment j = adjustment_of(x, t, n, x->row + r);
-            finish_scores(&j, t, x->scratch->scores + r * TILE);
             if (x->state.sum[i] > 0)
                 masses[i] += share(x, t, i, x->scratch->scores + r * TILE);
         }

@@ -24,12 +24,6 @@ typedef void (*cpu_rows_fn)(const cpu_rows *x, const float *in, float *out);
 
 /* ---- WIDTH elements of a row, from element i on */
 
-typedef uint16_t halves __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef uint8_t quarters __attribute__((vector_size(VECTOR_BYTES / 4)));
-typedef int8_t signed_quarters __attribute__((vector_size(VECTOR_BYTES / 4)));
-typedef uint16_t nibbles __attribute__((vector_size(VECTOR_BYTES / 4)));
-typedef uint8_t eighths __attribute__((vector_size(VECTOR_BYTES / 8)));
-
 INLINE floats load_f32(const char *row, uint32_t i)
 {
     return floats_at(row + 4ull * i);
@@ -37,51 +31,29 @@ INLINE floats load_f32(const char *row, uint32_t i)
 
 INLINE floats load_f16(const char *row, uint32_t i)
 {
-#if VECTOR_BYTES == 64
-    return (floats)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)(row + 2ull * i)));
-#elif VECTOR_BYTES == 32
-    return (floats)_mm256_cvtph_ps(_mm_loadu_si128((const void *)(row + 2ull * i)));
-#else
-    halves stored;
-    memcpy(&stored, row + 2ull * i, sizeof stored);
-    ints bits = __builtin_convertvector(stored, ints), magnitude = bits & 0x7fff;
-    floats finite = (floats)(magnitude << 13) * 0x1p112f; /* whose exponent is 112 higher; subnormal ones too */
-    ints special = (magnitude << 13) | 0x7f800000;
-    return (floats)((ints)choose(magnitude >= 0x7c00, (floats)special, finite) | (bits & 0x8000) << 16);
-#endif
+    return floats_of_f16(row + 2ull * i);
 }
 
 INLINE floats load_bf16(const char *row, uint32_t i)
 {
-    halves stored;
-    memcpy(&stored, row + 2ull * i, sizeof stored);
-    return (floats)(__builtin_convertvector(stored, ints) << 16);
+    return (floats)(ints_of_u16(row + 2ull * i) << 16);
 }
 
 INLINE floats load_e4m3(const char *row, uint32_t i)
 {
-    quarters stored;
-    memcpy(&stored, row + i, sizeof stored);
-    ints bits = __builtin_convertvector(stored, ints), magnitude = bits & 0x7f;
-    floats finite = (floats)(magnitude << 20) * 0x1p120f;
+    ints bits = ints_of_u8(row + i), magnitude = bits & 0x7f;
+    floats finite = (floats)(magnitude << 20) * 0x1p120f; /* whose exponent is 120 higher; subnormal ones too */
     return (floats)((ints)choose(magnitude == 0x7f, all(NAN), finite) | (bits & 0x80) << 24);
 }
 
 INLINE floats load_i8(const char *row, uint32_t i)
 {
-    signed_quarters stored;
-    memcpy(&stored, row + i, sizeof stored);
-    return __builtin_convertvector(__builtin_convertvector(stored, ints), floats);
+    return __builtin_convertvector(ints_of_i8(row + i), floats);
 }
 
-/* Two elements of a byte become the bytes of 16 bits. */
 INLINE floats load_i4(const char *row, uint32_t i)
 {
-    eighths stored;
-    memcpy(&stored, row + i / 2, sizeof stored);
-    nibbles pairs = __builtin_convertvector(stored, nibbles);
-    quarters apart = (quarters)((pairs & 0x000f) | (pairs << 4 & 0x0f00));
-    return __builtin_convertvector(__builtin_convertvector(apart, ints) - 8, floats);
+    return __builtin_convertvector(ints_of_u4(row + i / 2) - 8, floats);
 }
 
 /* ---- fetching what comes next, from byte `from` to `to` of a row */

@@ -55,11 +55,40 @@ INLINE ints lanes(void)
     return ints_at(counted);
 }
 
-/* Folding sums the lanes of vectors, many at a time: two become one of which each half, quarter, .. holds sums of one of
- * them. All shuffles have their pattern in the instruction. */
+/* ---- what differs with the width: loading numbers of fewer bits, the larger of two, and folding, which sums the lanes
+ * of many vectors at a time: two become one of which each half, quarter, .. holds sums of one of them. All shuffles have
+ * their pattern in the instruction. */
 #define SHUFFLE(...) __builtin_shufflevector(__VA_ARGS__)
 
 #if VECTOR_BYTES == 64
+
+INLINE ints ints_of_u16(const char *from)
+{
+    return (ints)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from));
+}
+
+INLINE ints ints_of_u8(const char *from)
+{
+    return (ints)_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)from));
+}
+
+INLINE ints ints_of_i8(const char *from)
+{
+    return (ints)_mm512_cvtepi8_epi32(_mm_loadu_si128((const void *)from));
+}
+
+/* Of each byte first the low half, then the high one. */
+INLINE ints ints_of_u4(const char *from)
+{
+    __m128i pairs = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)from));
+    __m128i high = _mm_and_si128(_mm_slli_epi16(pairs, 4), _mm_set1_epi16(0x0f00));
+    return (ints)_mm512_cvtepu8_epi32(_mm_or_si128(_mm_and_si128(pairs, _mm_set1_epi16(0x000f)), high));
+}
+
+INLINE floats floats_of_f16(const char *from)
+{
+    return (floats)_mm512_cvtph_ps(_mm256_loadu_si256((const void *)from));
+}
 
 INLINE floats larger(floats a, floats b)
 {
@@ -109,6 +138,36 @@ INLINE float largest(floats x)
 
 #elif VECTOR_BYTES == 32
 
+INLINE ints ints_of_u16(const char *from)
+{
+    return (ints)_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)from));
+}
+
+INLINE ints ints_of_u8(const char *from)
+{
+    return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from));
+}
+
+INLINE ints ints_of_i8(const char *from)
+{
+    return (ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)from));
+}
+
+/* Of each byte first the low half, then the high one. */
+INLINE ints ints_of_u4(const char *from)
+{
+    int32_t bytes;
+    memcpy(&bytes, from, sizeof bytes);
+    __m128i pairs = _mm_cvtepu8_epi16(_mm_cvtsi32_si128(bytes));
+    __m128i high = _mm_and_si128(_mm_slli_epi16(pairs, 4), _mm_set1_epi16(0x0f00));
+    return (ints)_mm256_cvtepu8_epi32(_mm_or_si128(_mm_and_si128(pairs, _mm_set1_epi16(0x000f)), high));
+}
+
+INLINE floats floats_of_f16(const char *from)
+{
+    return (floats)_mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
+}
+
 INLINE floats larger(floats a, floats b)
 {
     return (floats)_mm256_max_ps((__m256)a, (__m256)b);
@@ -144,6 +203,43 @@ INLINE float largest(floats x)
 }
 
 #else
+
+INLINE ints ints_of_u16(const char *from)
+{
+    uint16_t x[4];
+    memcpy(x, from, sizeof x);
+    return (ints){x[0], x[1], x[2], x[3]};
+}
+
+INLINE ints ints_of_u8(const char *from)
+{
+    uint8_t x[4];
+    memcpy(x, from, sizeof x);
+    return (ints){x[0], x[1], x[2], x[3]};
+}
+
+INLINE ints ints_of_i8(const char *from)
+{
+    int8_t x[4];
+    memcpy(x, from, sizeof x);
+    return (ints){x[0], x[1], x[2], x[3]};
+}
+
+/* Of each byte first the low half, then the high one. */
+INLINE ints ints_of_u4(const char *from)
+{
+    uint8_t x[2];
+    memcpy(x, from, sizeof x);
+    return (ints){x[0] & 15, x[0] >> 4, x[1] & 15, x[1] >> 4};
+}
+
+INLINE floats floats_of_f16(const char *from)
+{
+    ints bits = ints_of_u16(from), magnitude = bits & 0x7fff;
+    floats finite = (floats)(magnitude << 13) * 0x1p112f; /* whose exponent is 112 higher; subnormal ones too */
+    ints special = (magnitude << 13) | 0x7f800000;
+    return (floats)((ints)choose(magnitude >= 0x7c00, (floats)special, finite) | (bits & 0x8000) << 16);
+}
 
 INLINE floats larger(floats a, floats b)
 {
@@ -184,27 +280,29 @@ INLINE float sum_of(floats x)
 
 /* ---- functions */
 
-/* exp(x), relative error below 3e-7; 0 where it is below the smallest normal float, as for -inf. For x <= 88. */
-INLINE floats exp_of(floats x)
+/* 2^x, relative error below 2e-7; 0 where it is below the smallest normal float, as for -inf. For x below 128. */
+INLINE floats exp2_of(floats x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: the sum's unit is 1, its last bits the nearest integer */
-    floats shifted = x * 1.44269504f + magic, n = shifted - magic;
-    floats f = x - n * 0.693359375f + n * 2.12194440e-4f; /* log 2 in two parts, the first times n exact */
-    floats y = all(1.9875691500e-4f);
-    y = y * f + 1.3981999507e-3f;
-    y = y * f + 8.3334519073e-3f;
-    y = y * f + 4.1665795894e-2f;
-    y = y * f + 1.6666665459e-1f;
-    y = y * f + 5.0000001201e-1f;
-    y = y * (f * f) + f + 1;
+    floats shifted = x + magic, f = x - (shifted - magic);
+    floats y = f * 1.32647273e-3f + 9.67151299e-3f; /* minimax for -1/2 .. 1/2 */
+    y = y * f + 5.55073358e-2f;
+    y = y * f + 2.40222424e-1f;
+    y = y * f + 6.93147004e-1f;
+    y = y * f + 1;
     ints scaled = (ints)y + ((ints)shifted << 23);
-    return (floats)(scaled & (x > -87.0f));
+    return (floats)(scaled & (x > -125.5f));
+}
+
+INLINE floats exp_of(floats x)
+{
+    return exp2_of(x * 1.44269504f);
 }
 
 /* tanh(x), absolute error below 2e-7. */
 INLINE floats tanh_of(floats x)
 {
-    floats size = (floats)((ints)x & 0x7fffffff);
+    floats size = (floats)((ints)x & INT32_MAX);
     floats e = exp_of(size * -2.0f);
     return (floats)((ints)((1 - e) / (1 + e)) | ((ints)x & INT32_MIN));
 }

@@ -37,7 +37,7 @@ typedef struct bench_suite {
     const uint32_t *n;
 } bench_suite;
 
-extern const bench_case bench_pool_cases[], bench_servers_cases[], bench_policy_cases[];
-extern const uint32_t bench_pool_count, bench_servers_count, bench_policy_count;
+extern const bench_case bench_pool_cases[], bench_servers_cases[], bench_policy_cases[], bench_attention_cases[];
+extern const uint32_t bench_pool_count, bench_servers_count, bench_policy_count, bench_attention_count;
 
 #endif

@@ -1,4 +1,4 @@
-/* kvkeep bench: what the manager's own hot paths cost. */
+/* kvkeep bench: what the manager's own hot paths and attention cost. */
 #include "kvkeep/arguments.h"
 #include "kvkeep/bench.h"
 #include "kvkeep/commands.h"
@@ -9,7 +9,8 @@ enum { KEY_JSON = 1, KEY_REPEATS };
 
 static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_count},
                                      {"servers", bench_servers_cases, &bench_servers_count},
-                                     {"policy", bench_policy_cases, &bench_policy_count}};
+                                     {"policy", bench_policy_cases, &bench_policy_count},
+                                     {"attention", bench_attention_cases, &bench_attention_count}};
 
 typedef struct bench_command {
     bench_options options;
@@ -42,7 +43,7 @@ static error_t parse_suite(const arguments *a, const char *name, const bench_sui
             return 0;
         }
     trace_bad_input(a->error, (trace_place){a->command, 0, NULL},
-                    "no suite '%.64s': there are pool, servers and policy", name);
+                    "no suite '%.64s': there are pool, servers, policy and attention", name);
     return EINVAL;
 }
 
@@ -67,8 +68,8 @@ int cmd_bench(int argc, char **argv)
 {
     static const struct argp argp = {options,
                                      parse,
-                                     "[pool|servers|policy]",
-                                     "Measures the manager's own cost, each case against a baseline in the same run: "
+                                     "[pool|servers|policy|attention]",
+                                     "Measures the manager's own cost and attention's, each case against a baseline in the same run: "
                                      "median, 10th and 90th percentile, and the ratio of the medians.",
                                      NULL,
                                      NULL,
