@@ -7,7 +7,7 @@
  * What attention computes, for a query at text position p, and head h of KV head h / (n_heads / kv heads):
  *     s(t)  = scale * q . k(t), then soft_cap * tanh(s / soft_cap), then + slope(h) * (t - p)
  *     over the tokens t <= p that the entry's pages hold, and t > p - window; and a sink of logit sinks[h], no value
- *     lse   = log(sum exp(s)), o = sum exp(s - lse) v(t); for no token at all o = 0 and lse = -inf
+ *     lse   = log(sum exp(s)), o = sum exp(s - lse) v(t); for no token and no sink o = 0 and lse = -inf
  *     mass of a page = sum of exp(s - lse) over its tokens: an entry's masses sum to 1, or to less with a sink
  * Unused places of pages may hold anything, NaN too. */
 #ifndef KVKEEP_ATTENTION_H
