@@ -60,8 +60,8 @@ void set_scales(const kvk_attention *a, decode_parameters *d)
 {
     bool is_scaled = a->kv->dtype == KVK_F8_E4M3;
     float scale = a->scale != 0 ? a->scale : 1.0f / __builtin_sqrtf(static_cast<float>(a->kv->head_size));
-    d->score_scale = scale * (is_scaled ? a->kv->k_scale : 1.0f) * (a->soft_cap > 0 ? 1.0f / a->soft_cap : LOG2_E);
-    d->score_cap = a->soft_cap * LOG2_E;
+    d->score_scale = scale * (is_scaled ? a->kv->k_scale : 1.0f) * (a->soft_cap > 0 ? 1.0f / a->soft_cap : 1.0f);
+    d->score_cap = a->soft_cap;
     d->o_scale = is_scaled ? a->kv->v_scale : 1.0f;
 }
 

@@ -3,9 +3,9 @@
  * A block takes a work item (plan.cuh) for one KV head: 16 rows of queries and a part's pages, so K and V are read once
  * for the whole group of heads. Its warps share the pages; each works by itself, with its own copies under way
  * (feed.cuh), on strips of 16 tokens:
- *     scores = queries * K^T; weights = 2^(scores - largest so far); o += weights * V
+ *     scores = queries * K^T; weights = e^(scores - largest so far); o += weights * V
  * and writes the logarithm of the sum of a page's weights as soon as it has passed the page: what the page gets of each
- * head's attention is 2^(that - lse), whatever came after. A weight that is 2^-126 of the largest or less counts as 0.
+ * head's attention is e^(that - lse), whatever came after. A weight that is 2^-126 of the largest or less counts as 0.
  * At the end the warps' sums are merged (finish.cuh), and the last block of an entry's parts merges the parts. */
 #ifndef KVK_CUDA_DECODE_CUH
 #define KVK_CUDA_DECODE_CUH
@@ -46,7 +46,7 @@ template <class S> KVK_DEVICE void multiply_keys(const strip_view<S> &keys, cons
 
 /* ---- weights */
 
-/* Exponents to base 2; -inf where a row does not see a token. */
+/* Exponents; -inf where a row does not see a token. */
 template <class S>
 KVK_DEVICE void settle_scores(const decode_parameters &p, const lane_rows &rows, const strip_view<S> &keys,
                               strip_scores *scores)
@@ -143,10 +143,10 @@ KVK_DEVICE void add_values(const strip_view<S> &values, const strip_scores &weig
 
 /* ---- masses of pages */
 
-KVK_DEVICE void put_mass(const decode_parameters &p, const lane_rows &rows, int row, uint32_t page, float log2_sum)
+KVK_DEVICE void put_mass(const decode_parameters &p, const lane_rows &rows, int row, uint32_t page, float lse)
 {
     if (rows.mass_at[row] != NO_PLACE)
-        p.plan.page_lse[rows.mass_at[row] + static_cast<uint64_t>(page) * p.plan.group] = log2_sum;
+        p.plan.page_lse[rows.mass_at[row] + static_cast<uint64_t>(page) * p.plan.group] = lse;
 }
 
 /* Of the page that ends with this strip. */
@@ -157,7 +157,7 @@ KVK_DEVICE void end_page(const decode_parameters &p, const lane_rows &rows, uint
     for (int row = 0; row < 2; row++) {
         float sum = sum_of_row(w->page_sum[row]);
         if (threadIdx.x % 4 == 0)
-            put_mass(p, rows, row, page, softmax_base(w->largest[row]) + log2_fast(sum));
+            put_mass(p, rows, row, page, softmax_log(w->largest[row], sum));
         w->page_sum[row] = 0;
     }
 }
@@ -180,7 +180,7 @@ KVK_DEVICE void end_small_pages(const decode_parameters &p, const lane_rows &row
             sum += __shfl_xor_sync(ALL_LANES, sum, 2);
         uint32_t token = half * 8 + 2 * (threadIdx.x % 4) + k, page = walk.page + (token >> p.plan.strip_shift);
         if (token % size == 0 && page < walk.end)
-            put_mass(p, rows, row, page, softmax_base(w.largest[row]) + log2_fast(sum));
+            put_mass(p, rows, row, page, softmax_log(w.largest[row], sum));
     }
 }
 

@@ -39,7 +39,7 @@ KVK_DEVICE void store_lse(const decode_parameters &p, uint64_t query_head, float
     uint64_t layer = static_cast<uint64_t>(p.mass_layer) * p.plan.n_queries * p.plan.n_heads;
     p.plan.lse[layer + query_head] = lse;
     if (p.out.lse)
-        p.out.lse[query_head] = lse * LN_2;
+        p.out.lse[query_head] = lse;
 }
 
 KVK_DEVICE void store_o(const decode_parameters &p, uint64_t query, uint32_t head, int dimension, const float o[4])
@@ -60,7 +60,7 @@ KVK_DEVICE void store_row_part(const decode_parameters &p, const block_work &wor
     uint64_t query = work.entry.first_query + row_query(p, work, r->row);
     uint32_t head = row_head(p, work, r->row);
     if (p.attention.sinks) {
-        float2 sink = {p.attention.sinks[head] * LOG2_E, 1};
+        float2 sink = {p.attention.sinks[head], 1};
         const float none[4] = {};
         add_part(r, sink, none);
     }
@@ -70,7 +70,7 @@ KVK_DEVICE void store_row_part(const decode_parameters &p, const block_work &wor
         r->o[i] *= factor;
     store_o(p, query, head, r->dimension, r->o);
     if (r->dimension == 0)
-        store_lse(p, query * p.plan.n_heads + head, softmax_log(r->total));
+        store_lse(p, query * p.plan.n_heads + head, softmax_log(r->total.x, r->total.y));
 }
 
 /* ---- warps */

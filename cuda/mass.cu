@@ -1,4 +1,4 @@
-/* cuda/mass.cu: the masses of a step's layers in one launch, from the logarithms that decode left: 2^(page's - lse).
+/* cuda/mass.cu: the masses of a step's layers in one launch, from the logarithms that decode left: e^(page's - lse).
  *
  * A block takes 32 places of mean and peak, one for each lane; its warps share the layers, heads and queries that go
  * into a place, and their sums are added in the warps' order. So the same work gives the same bits. */

@@ -18,26 +18,26 @@ struct moves_parameters {
     kvk_host_pages pages, swap;
 };
 
-KVK_DEVICE const kvk_host_pages &side(const moves_parameters &p, const kvk_move &m, uint32_t host_kind)
+KVK_DEVICE const kvk_host_pages *side(const moves_parameters &p, const kvk_move &m, uint32_t host_kind)
 {
-    return m.kind == host_kind ? p.swap : p.pages;
+    return m.kind == host_kind ? &p.swap : &p.pages;
 }
 
 KVK_DEVICE bool is_for(const moves_parameters &p, const kvk_move &m)
 {
     if (m.group != p.group || m.kind > KVK_MOVE_SWAP_IN || (m.kind >= KVK_MOVE_SWAP_OUT && !p.has_swap))
         return false;
-    return m.src < side(p, m, KVK_MOVE_SWAP_IN).n_pages && m.dst < side(p, m, KVK_MOVE_SWAP_OUT).n_pages &&
+    return m.src < side(p, m, KVK_MOVE_SWAP_IN)->n_pages && m.dst < side(p, m, KVK_MOVE_SWAP_OUT)->n_pages &&
            m.n_tokens <= p.pages.page_tokens;
 }
 
-template <class T> KVK_DEVICE T *place(const kvk_host_pages &pages, uint32_t page, uint64_t row, uint64_t byte)
+template <class T> KVK_DEVICE T *place(const kvk_host_pages *pages, uint32_t page, uint64_t row, uint64_t byte)
 {
-    unsigned char *base = static_cast<unsigned char *>(pages.base);
-    return reinterpret_cast<T *>(base + page * pages.page_stride + row * pages.row_stride + byte);
+    unsigned char *base = static_cast<unsigned char *>(pages->base);
+    return reinterpret_cast<T *>(base + page * pages->page_stride + row * pages->row_stride + byte);
 }
 
-template <class T> __global__ void __launch_bounds__(THREADS) run_moves(const __grid_constant__ moves_parameters p)
+template <class T> __global__ void __launch_bounds__(THREADS) run_moves(moves_parameters p)
 {
     uint64_t index = static_cast<uint64_t>(blockIdx.x) * THREADS + threadIdx.x;
     uint64_t units = static_cast<uint64_t>(p.pages.page_tokens) * p.pages.token_bytes / sizeof(T);

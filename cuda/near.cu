@@ -100,7 +100,7 @@ KVK_DEVICE float load_token(const decode_parameters &p, const near_work &w, uint
                                         : 1.0f;
 }
 
-/* The exponent of a token's weight, to base 2. */
+/* The exponent of a token's weight. */
 KVK_DEVICE float score(const decode_parameters &p, const near_work &w, const float query[MOST_OF_LANE], uint32_t token)
 {
     float key[MOST_OF_LANE], scale = load_token(p, w, 0, token, key), x = 0;
@@ -109,7 +109,7 @@ KVK_DEVICE float score(const decode_parameters &p, const near_work &w, const flo
         x += query[i] * key[i];
     x = scale_score(p, sum_of_warp(x) * scale);
     if (p.attention.slopes)
-        x += p.attention.slopes[w.head] * LOG2_E *
+        x += p.attention.slopes[w.head] *
              static_cast<float>(w.position + static_cast<int32_t>(token) - query_position(w.entry, w.query));
     return x;
 }

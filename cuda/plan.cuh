@@ -60,8 +60,8 @@ struct plan_view {
     uint32_t *tickets;   /* [n_tiles][n_kv_heads] parts that are done */
     float2 *part_sums;   /* [n_items][n_kv_heads][tile_rows] */
     float *part_o;       /* the same [head_size], not divided by the sums */
-    float *lse;          /* [layers][n_queries][n_heads] to base 2; one layer at least */
-    float *page_lse;     /* [layers][n_kv_heads][n_masses][group] to base 2; an entry's masses query after query */
+    float *lse;          /* [layers][n_queries][n_heads] one layer at least */
+    float *page_lse;     /* [layers][n_kv_heads][n_masses][group] an entry's masses query after query */
     float *o;            /* [n_queries][n_heads][head_size] in full precision, for near peaks */
 };
 

@@ -1,5 +1,6 @@
-/* cuda/softmax.cuh: sums of powers of 2 that may be split at will: x the largest exponent, y the sum of 2^(exponent - x).
- * Of nothing at all x is -inf and y is 0, and merging with that changes nothing. */
+/* cuda/softmax.cuh: sums of powers that may be split at will: x the largest exponent, y the sum of e^(exponent - x). Of
+ * nothing at all x is -inf and y is 0, and merging with that changes nothing. The difference of exponents is taken before
+ * anything is rounded, so that large ones do not cost precision. */
 #ifndef KVK_CUDA_SOFTMAX_CUH
 #define KVK_CUDA_SOFTMAX_CUH
 
@@ -18,7 +19,7 @@ KVK_DEVICE float softmax_base(float largest)
 /* What sums of a part with that largest exponent are to be multiplied by in one with a larger or equal one. */
 KVK_DEVICE float softmax_factor(float of_part, float of_all)
 {
-    return exp2_fast(of_part - softmax_base(of_all));
+    return exp2_fast((of_part - softmax_base(of_all)) * LOG2_E);
 }
 
 KVK_DEVICE float2 softmax_merge(float2 a, float2 b)
@@ -28,10 +29,10 @@ KVK_DEVICE float2 softmax_merge(float2 a, float2 b)
     return both;
 }
 
-/* The logarithm of the whole sum, to base 2. */
-KVK_DEVICE float softmax_log(float2 a)
+/* The logarithm of the whole sum; -inf of nothing. */
+KVK_DEVICE float softmax_log(float largest, float sum)
 {
-    return a.x + log2_fast(a.y);
+    return softmax_base(largest) + log2_fast(sum) * LN_2;
 }
 
 /* ---- Of the four lanes that hold a row of a 16 x 8 matrix (mma, ptx.cuh) */

@@ -15,12 +15,12 @@ struct decode_parameters {
     kvk_attention_out out;
     uint32_t mass_layer, has_masses;
     int32_t window; /* INT32_MAX: all tokens */
-    /* A score to base 2 is q . k * score_scale; or, with a cap, score_cap * tanh(that). */
+    /* A score is q . k * score_scale; or, with a cap, score_cap * tanh(that). */
     float score_scale, score_cap;
     float o_scale; /* what a stored V of 1 stands for */
 };
 
-/* A score to base 2 from q . k. */
+/* A score from q . k. */
 KVK_DEVICE float scale_score(const decode_parameters &p, float x)
 {
     x *= p.score_scale;
@@ -174,7 +174,7 @@ KVK_DEVICE lane_rows find_lane_rows(const decode_parameters &p, const block_work
         bool is_row = row < work.n_rows;
         rows.newest[i] = is_row ? query_position(work.entry, query) : -1;
         rows.before_oldest[i] = rows.newest[i] - p.window;
-        rows.slope[i] = is_row && p.attention.slopes ? p.attention.slopes[row_head(p, work, row)] * LOG2_E : 0.0f;
+        rows.slope[i] = is_row && p.attention.slopes ? p.attention.slopes[row_head(p, work, row)] : 0.0f;
         uint64_t pair = work.entry.mass_at + static_cast<uint64_t>(query) * work.entry.n_pages;
         rows.mass_at[i] = is_row ? (layer_head * p.plan.n_masses + pair) * p.plan.group +
                                        (work.tile * TILE_ROWS + row) % p.plan.group

@@ -244,7 +244,6 @@ void begin_block(block *b, size_t slot)
     now->order.pop_back();
     b->live = n;
     b->arrived = 0;
-    b->shared.reset(new unsigned char[l->shared_bytes]); /* of the very size, for the address sanitizer */
     std::memset(b->shared.get(), 0xff, l->shared_bytes);
     for (unsigned i = 0; i < n / 32; i++)
         begin_warp(b, b->warps[i].get(), i * 32, index, slot * n + i * 32);
@@ -266,6 +265,8 @@ void make_blocks(machine *m)
     unsigned n = size.x * size.y * size.z;
     for (unsigned i = 0; i < RESIDENT && i < m->order.size(); i++) {
         m->blocks.emplace_back(new block);
+        /* Of the very size, for the address sanitizer. */
+        m->blocks[i]->shared.reset(new unsigned char[m->launch->shared_bytes]);
         for (unsigned w = 0; w < n / 32; w++) {
             m->blocks[i]->warps.emplace_back(new warp());
             m->warps.push_back(m->blocks[i]->warps[w].get());
