@@ -73,10 +73,11 @@ typedef struct kvk_attention {
     const kvk_kv *kv;
     uint32_t layer;
     uint32_t n_heads;            /* of queries: a multiple of kv->n_heads */
-    const int32_t *indptr;       /* [n+1] */
+    const int32_t *indptr;       /* [n+1] ascending from 0 */
     const int32_t *pages;        /* [indptr[n]] */
-    const int32_t *positions;    /* [indptr[n]] of each page's first token; NULL: page i of an entry begins at
-                                    i * page_tokens */
+    const int32_t *positions;    /* [indptr[n]] of each page's first token: multiples of page_tokens below the entry's
+                                    seq_lens, ascending; a page that is missing has no place. NULL: every page of the
+                                    text is there, page i from i * page_tokens on */
     const int32_t *seq_lens;     /* [n] tokens of the text, the new ones included */
     const int32_t *query_indptr; /* [n+1] query i of an entry is at position seq_lens - queries + i */
     kvk_rows q;                  /* [query_indptr[n]][n_heads][head_size] */
