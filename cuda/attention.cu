@@ -44,8 +44,7 @@ bool is_float_dtype(uint32_t dtype)
 bool out_is_valid(const kvk_cuda_plan *p, const kvk_attention_out *out)
 {
     return out && out->size == sizeof *out && (!out->o || is_float_dtype(out->o_dtype)) &&
-           (!out->near ||
-            (p->near_peaks && out->near_kind <= KVK_NEAR_ERROR && out->near_layer < out->near_layers));
+           (!out->near || (p->near_peaks && out->near_kind <= KVK_NEAR_ERROR && out->near_layer < out->near_layers));
 }
 
 bool call_is_valid(const kvk_cuda_plan *p, const kvk_attention *a, const kvk_attention_out *out, uint32_t mass_layer)

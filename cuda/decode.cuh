@@ -109,8 +109,7 @@ template <class S> KVK_DEVICE void weigh(warp_sums<S> *w, strip_scores *scores)
 
 /* ---- o += weights * V */
 
-template <class S>
-KVK_DEVICE void add_values(const strip_view<S> &values, const strip_scores &weights, warp_sums<S> *w)
+template <class S> KVK_DEVICE void add_values(const strip_view<S> &values, const strip_scores &weights, warp_sums<S> *w)
 {
     uint32_t lane = threadIdx.x % 32, scales[2];
     const float(*x)[4] = weights.of;
@@ -227,8 +226,7 @@ KVK_DEVICE void attend(const decode_parameters &p, const block_work &work, const
     }
 }
 
-template <class S>
-__global__ void __launch_bounds__(S::threads) decode(const __grid_constant__ decode_parameters p)
+template <class S> __global__ void __launch_bounds__(S::threads) decode(const __grid_constant__ decode_parameters p)
 {
     block_work work;
     if (!find_work(p, &work))

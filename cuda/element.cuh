@@ -57,7 +57,7 @@ struct bf16_math {
     {
         return multiply((bytes & 0x00800080u) << 8 | (bytes & 0x007f007fu) << 4, 0x7b807b80u);
     }
-    /* 128 + the low 7 bits of x + 128, minus 128 or 256 as the highest bit is set or not: 8 bits are too many at once */
+    /* x + 128 has 8 bits, one too many: 128 + the low 7, minus 128 or 256 as the highest is set or not */
     KVK_DEVICE static uint32_t of_i8(uint32_t bytes)
     {
         uint32_t shifted = bytes ^ 0x00800080u;

@@ -141,9 +141,9 @@ template <class S> class feeder
     warp_walk walk;
     uint32_t value; /* 0: K is next, 1: V */
     unsigned char *ring;
-    int n_filled, n_read;               /* stages, going round */
-    uint32_t held_from, page;           /* lane i: the id of page held_from + i */
-    int32_t position;                   /* and the position of its first token */
+    int n_filled, n_read;     /* stages, going round */
+    uint32_t held_from, page; /* lane i: the id of page held_from + i */
+    int32_t position;         /* and the position of its first token */
 };
 
 #endif

@@ -1,6 +1,6 @@
-/* cuda/finish.cuh: from the sums of warps to o and lse. What a part gives is kept as sums, o not divided by them, and the
- * block that ends last of an entry's tile and KV head adds up the parts, in their order: so the same work gives the same
- * bits, whichever block that is. */
+/* cuda/finish.cuh: from the sums of warps to o and lse. What a part gives is kept as sums, o not divided by them, and
+ * the block that ends last of an entry's tile and KV head adds up the parts, in their order: so the same work gives the
+ * same bits, whichever block that is. */
 #ifndef KVK_CUDA_FINISH_CUH
 #define KVK_CUDA_FINISH_CUH
 

@@ -68,9 +68,9 @@ bool memory_is_valid(const kvk_host_memory *where)
         const kvk_host_pages &pages = where->groups[g];
         if (!pages_are_valid(pages))
             return false;
-        if (where->swap && (!pages_are_valid(where->swap[g]) || where->swap[g].rows != pages.rows ||
-                            where->swap[g].token_bytes != pages.token_bytes ||
-                            where->swap[g].page_tokens != pages.page_tokens))
+        if (where->swap &&
+            (!pages_are_valid(where->swap[g]) || where->swap[g].rows != pages.rows ||
+             where->swap[g].token_bytes != pages.token_bytes || where->swap[g].page_tokens != pages.page_tokens))
             return false;
     }
     return true;

@@ -118,7 +118,8 @@ KVK_DEVICE float score(const decode_parameters &p, const near_work &w, const flo
 KVK_DEVICE float sum_page(const decode_parameters &p, const near_work &w, float lse, float u[MOST_OF_LANE])
 {
     const kvk_rows &q = p.attention.q;
-    uint64_t query_at = (w.entry.first_query + static_cast<uint64_t>(w.query)) * q.token_stride + w.head * q.head_stride;
+    uint64_t query_at =
+        (w.entry.first_query + static_cast<uint64_t>(w.query)) * q.token_stride + w.head * q.head_stride;
     int32_t at = query_position(w.entry, w.query);
     float query[MOST_OF_LANE], mass = 0;
     load_lane(static_cast<const uint16_t *>(q.data) + query_at, q.dtype, p.plan.head_size, query);

@@ -83,7 +83,7 @@ void set_parts(const kvk_cuda_plan *p, uint32_t processors, plan_view *v)
     v->share_pages = decode_warps(p->head_size) * pages_of_strip;
     v->part_pages = p->split_tokens ? rounded_up(divided_up(p->split_tokens, p->page_tokens), v->share_pages) : 0;
     v->least_pages = rounded_up(divided_up(256, p->page_tokens), v->share_pages);
-    /* Eight blocks for each processor: four times the two that are there at once, so that the last ones matter little. */
+    /* Eight blocks for each processor: four times the two that are there at once, so the last ones matter little. */
     v->wanted_items = static_cast<uint32_t>(divided_up(8ull * processors, p->n_kv_heads));
 }
 

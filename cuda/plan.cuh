@@ -21,10 +21,10 @@ struct entry_plan {
     uint32_t first_query, n_queries;
     uint32_t n_tokens;
     uint32_t n_tiles;
-    uint32_t n_whole, n_parts;          /* parts: whole ones, and all */
+    uint32_t n_whole, n_parts;           /* parts: whole ones, and all */
     uint32_t tile_at, whole_at, rest_at; /* tiles; items of whole parts and of rests; of the entries before */
-    uint32_t n_rows;                    /* of masses: 1, or one for each query */
-    uint32_t near_from;                 /* pages from this one on have near peaks */
+    uint32_t n_rows;                     /* of masses: 1, or one for each query */
+    uint32_t near_from;                  /* pages from this one on have near peaks */
     uint32_t reserved;
     uint64_t mass_at; /* queries * pages of the entries before */
     uint64_t mean_at; /* rows * pages */
@@ -45,7 +45,7 @@ struct plan_state {
 /* What the kernels of a plan know: sizes, and the arrays of the workspace. */
 struct plan_view {
     uint32_t n_entries, n_queries, n_heads, n_kv_heads, group, head_size, page_tokens;
-    uint32_t strip_shift; /* token t of a strip is in the strip's page number t >> that: 4 if a page fills it */
+    uint32_t strip_shift;      /* token t of a strip is in the strip's page number t >> that: 4 if a page fills it */
     uint32_t n_items, n_tiles; /* at most */
     uint32_t tile_rows;        /* rows of a tile that can be in use */
     uint32_t share_pages;      /* a part has a multiple of these */
@@ -71,7 +71,7 @@ __host__ __device__ constexpr uint32_t decode_warps(uint32_t head_size)
     return head_size > 128 ? 2 : 4;
 }
 
-/* Makes the view of a plan, with its arrays in the plan's workspace. Returns the bytes, or KVK_EINVAL or KVK_EDEVICE. */
+/* Makes the view of a plan, with its arrays in the plan's workspace. Returns the bytes, KVK_EINVAL or KVK_EDEVICE. */
 int64_t plan_open(const kvk_cuda_plan *plan, plan_view *view);
 
 /* The same for a call that uses the workspace, which must be there: 0 or an error. */

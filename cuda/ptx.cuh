@@ -76,7 +76,7 @@ template <int GROUPS_LEFT> KVK_DEVICE void copy_wait()
 
 /* ---- Matrices of 8 x 8 pairs of bytes in shared memory: row i of the first at what lane i brings, of the second at
  * what lane 8 + i brings. Lane l gets of each the pairs 2 * (l % 4) and the next of row l / 4; transposed, those of
- * column l / 4 in rows 2 * (l % 4) and the next. ------------------------------------------------------------------- */
+ * column l / 4 in rows 2 * (l % 4) and the next. ------------------------------------------------------------------ */
 
 #ifndef __CUDACC__
 struct emulated_rows {
@@ -137,9 +137,9 @@ KVK_DEVICE void load_matrices_transposed(uint32_t out[2], const void *row)
 #endif
 }
 
-/* ---- c += a * b: a 16 x 16, b 16 x 8, c 16 x 8 in single precision. With row = lane / 4 and k = 2 * (lane % 4), a lane
- * holds a(row, k and k + 1), a(row + 8, same), a(row, k + 8 and k + 9), a(row + 8, same); b(k and k + 1, row),
- * b(k + 8 and k + 9, row); c(row, k and k + 1), c(row + 8, same). --------------------------------------------------- */
+/* ---- c += a * b: a 16 x 16, b 16 x 8, c 16 x 8 in single precision. With row = lane / 4 and k = 2 * (lane % 4), a
+ * lane holds a(row, k and k + 1), a(row + 8, same), a(row, k + 8 and k + 9), a(row + 8, same); b(k and k + 1, row),
+ * b(k + 8 and k + 9, row); c(row, k and k + 1), c(row + 8, same). -------------------------------------------------- */
 
 #ifndef __CUDACC__
 struct emulated_product {
@@ -268,7 +268,7 @@ KVK_DEVICE uint32_t pack_bf16(float low, float high)
 #endif
 }
 
-/* ---- Powers and logarithms of 2, within a few units in the last place; of -inf and 0 they are 0 and -inf ---------- */
+/* ---- Powers and logarithms of 2, within a few units in the last place; of -inf and 0 they are 0 and -inf --------- */
 
 KVK_DEVICE float exp2_fast(float x)
 {
@@ -292,7 +292,7 @@ KVK_DEVICE float log2_fast(float x)
 #endif
 }
 
-/* ---- Global memory that other blocks of the same launch have written: from L2, past this processor's own cache ---- */
+/* ---- Global memory that other blocks of the same launch have written: from L2, past this processor's own cache --- */
 
 KVK_DEVICE float2 load_from_others(const float2 *at)
 {

@@ -1,6 +1,6 @@
 /* cuda/softmax.cuh: sums of powers that may be split at will: x the largest exponent, y the sum of e^(exponent - x). Of
- * nothing at all x is -inf and y is 0, and merging with that changes nothing. The difference of exponents is taken before
- * anything is rounded, so that large ones do not cost precision. */
+ * nothing at all x is -inf and y is 0, and merging with that changes nothing. The difference of exponents is taken
+ * before anything is rounded, so that large ones do not cost precision. */
 #ifndef KVK_CUDA_SOFTMAX_CUH
 #define KVK_CUDA_SOFTMAX_CUH
 

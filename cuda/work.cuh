@@ -35,7 +35,7 @@ template <class M, class KV, int SIZE> struct decode_shape {
     static constexpr int head_size = SIZE;
     static constexpr int elements = KV::elements; /* of K or V in 32 bits */
     static constexpr bool has_scales = KV::has_scales;
-    static constexpr int segments = SIZE / (4 * elements); /* of 16 bytes, in a row */
+    static constexpr int segments = SIZE / (4 * elements);      /* of 16 bytes, in a row */
     static constexpr int step_segments = elements == 2 ? 2 : 1; /* for 16 dimensions at least */
     static constexpr int fragments = SIZE / 8;
     static constexpr int warps = decode_warps(SIZE);
@@ -80,8 +80,8 @@ template <class M, class KV, int SIZE> struct decode_shape {
 struct block_work {
     entry_plan entry;
     uint32_t kv_head, tile, part;
-    uint32_t n_rows;          /* of the tile */
-    uint32_t first_page, end; /* of the part, in the entry's list */
+    uint32_t n_rows;               /* of the tile */
+    uint32_t first_page, end;      /* of the part, in the entry's list */
     int32_t newest, before_oldest; /* positions that no row of the tile sees are after or at these */
 };
 
@@ -176,9 +176,9 @@ KVK_DEVICE lane_rows find_lane_rows(const decode_parameters &p, const block_work
         rows.before_oldest[i] = rows.newest[i] - p.window;
         rows.slope[i] = is_row && p.attention.slopes ? p.attention.slopes[row_head(p, work, row)] : 0.0f;
         uint64_t pair = work.entry.mass_at + static_cast<uint64_t>(query) * work.entry.n_pages;
-        rows.mass_at[i] = is_row ? (layer_head * p.plan.n_masses + pair) * p.plan.group +
-                                       (work.tile * TILE_ROWS + row) % p.plan.group
-                                 : NO_PLACE;
+        rows.mass_at[i] =
+            is_row ? (layer_head * p.plan.n_masses + pair) * p.plan.group + (work.tile * TILE_ROWS + row) % p.plan.group
+                   : NO_PLACE;
     }
     return rows;
 }

@@ -26,20 +26,20 @@ extern "C" {
  * same, and an entry's results do not depend on which others are in the batch. Either way the same batch gives the same
  * bits. */
 typedef struct kvk_cuda_plan {
-    uint32_t size;           /* sizeof(kvk_cuda_plan) */
-    uint32_t n_entries;      /* of a batch, at most */
-    uint32_t n_queries;      /* of all entries, at most */
-    uint32_t entry_queries;  /* of one entry, at most; default 1 */
-    uint32_t n_pages;        /* listed by all entries, at most */
-    uint32_t n_mass_layers;  /* layers whose masses wait for kvk_cuda_mass; 0: no masses */
-    uint64_t n_masses;       /* sum over entries of queries * pages, at most; 0: n_pages * entry_queries */
-    uint32_t n_heads;        /* of queries */
+    uint32_t size;          /* sizeof(kvk_cuda_plan) */
+    uint32_t n_entries;     /* of a batch, at most */
+    uint32_t n_queries;     /* of all entries, at most */
+    uint32_t entry_queries; /* of one entry, at most; default 1 */
+    uint32_t n_pages;       /* listed by all entries, at most */
+    uint32_t n_mass_layers; /* layers whose masses wait for kvk_cuda_mass; 0: no masses */
+    uint64_t n_masses;      /* sum over entries of queries * pages, at most; 0: n_pages * entry_queries */
+    uint32_t n_heads;       /* of queries */
     uint32_t n_kv_heads;
-    uint32_t head_size;      /* 64, 80, 96, 128 or 256 */
-    uint32_t page_tokens;    /* 1, 2, 4, 8 or a multiple of 16 */
-    uint32_t split_tokens;   /* 0: as the batch suggests; else a part's tokens, rounded up to what blocks can share */
-    uint32_t near_peaks;     /* 1: kvk_attention_out.near will be asked for */
-    uint32_t n_processors;   /* of the device; 0: ask it */
+    uint32_t head_size;    /* 64, 80, 96, 128 or 256 */
+    uint32_t page_tokens;  /* 1, 2, 4, 8 or a multiple of 16 */
+    uint32_t split_tokens; /* 0: as the batch suggests; else a part's tokens, rounded up to what blocks can share */
+    uint32_t near_peaks;   /* 1: kvk_attention_out.near will be asked for */
+    uint32_t n_processors; /* of the device; 0: ask it */
     uint32_t reserved;
     void *workspace;          /* device memory, aligned to 256 bytes; it begins with the status, an int32: 0, or
                                  KVK_ESPACE if the last batch was more than the plan has room for, and nothing was
@@ -53,8 +53,8 @@ KVK_API void kvk_cuda_plan_init(kvk_cuda_plan *plan);
 /* Bytes of workspace that a plan needs; workspace and workspace_bytes are not read. KVK_EINVAL, KVK_EDEVICE. */
 KVK_API int64_t kvk_cuda_workspace(const kvk_cuda_plan *plan);
 
-/* Divides a batch's work. To be called for every batch, before its first layer: reads n, indptr, positions, seq_lens and
- * query_indptr of `attention`, and rows ([n], or NULL) of its masses. An entry may have no query and no page, so a
+/* Divides a batch's work. To be called for every batch, before its first layer: reads n, indptr, positions, seq_lens
+ * and query_indptr of `attention`, and rows ([n], or NULL) of its masses. An entry may have no query and no page, so a
  * replayed graph can have fewer entries. One launch. KVK_EINVAL, KVK_ESPACE (workspace too small), KVK_EDEVICE. */
 KVK_API int kvk_cuda_prepare(const kvk_cuda_plan *plan, const kvk_attention *attention, const uint32_t *rows,
                              void *stream);

@@ -15,6 +15,10 @@ void *device_take(uint64_t bytes);
 /* The same with what host memory holds; NULL of NULL. */
 void *device_copy_of(const void *host, uint64_t bytes);
 
+/* The same for memory that is only read, and may be large: it may be the host's own, so it must stay. NULL of NULL. */
+void *device_borrow(const void *host, uint64_t bytes);
+void device_give_back(void *device);
+
 /* Waits for what was launched, and copies. */
 void device_read(void *host, const void *device, uint64_t bytes);
 

@@ -24,7 +24,7 @@ static void copy_input(device_case *d)
     kvk_attention *a = &d->attention;
     uint64_t n = c->attention.n, q_bytes = layout_row_bytes(a->q.dtype, 1);
     d->kv = c->kv;
-    d->kv.base = copy(d, c->kv.base, c->kv_bytes, 1);
+    d->kv.base = device_borrow(c->kv.base, c->kv_bytes);
     d->kv.scales = copy(d, c->kv.scales, c->n_scales, sizeof(float));
     a->kv = &d->kv;
     a->indptr = copy(d, c->indptr, n + 1, sizeof *c->indptr);
@@ -105,6 +105,7 @@ void device_case_read(device_case *d)
 
 void device_case_close(device_case *d)
 {
+    device_give_back(d->kv.base);
     for (uint32_t i = 0; i < d->n_arrays; i++)
         device_free(d->arrays[i]);
     free(d);

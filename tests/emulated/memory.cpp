@@ -22,6 +22,15 @@ void *device_copy_of(const void *host, uint64_t bytes)
     return copy;
 }
 
+void *device_borrow(const void *host, uint64_t)
+{
+    return const_cast<void *>(host);
+}
+
+void device_give_back(void *)
+{
+}
+
 void device_read(void *host, const void *device, uint64_t bytes)
 {
     if (host)
