@@ -66,6 +66,7 @@ void set_shape(const kvk_cuda_plan *p, plan_view *v)
 {
     v->n_entries = p->n_entries;
     v->n_queries = p->n_queries;
+    v->entry_queries = p->entry_queries;
     v->n_heads = p->n_heads;
     v->n_kv_heads = p->n_kv_heads;
     v->group = p->n_heads / p->n_kv_heads;

@@ -45,13 +45,13 @@ struct plan_state {
 /* What the kernels of a plan know: sizes, and the arrays of the workspace. */
 struct plan_view {
     uint32_t n_entries, n_queries, n_heads, n_kv_heads, group, head_size, page_tokens;
-    uint32_t strip_shift;      /* token t of a strip is in the strip's page number t >> that: 4 if a page fills it */
-    uint32_t n_items, n_tiles; /* at most */
-    uint32_t tile_rows;        /* rows of a tile that can be in use */
-    uint32_t share_pages;      /* a part has a multiple of these */
-    uint32_t part_pages;       /* prescribed, or 0 */
-    uint32_t least_pages;      /* of a part, where it is not */
-    uint32_t wanted_items;     /* that fill the device, for one KV head */
+    uint32_t strip_shift; /* token t of a strip is in the strip's page number t >> that: 4 if a page fills it */
+    uint32_t n_items, n_tiles, entry_queries; /* at most */
+    uint32_t tile_rows;                       /* rows of a tile that can be in use */
+    uint32_t share_pages;                     /* a part has a multiple of these */
+    uint32_t part_pages;                      /* prescribed, or 0 */
+    uint32_t least_pages;                     /* of a part, where it is not */
+    uint32_t wanted_items;                    /* that fill the device, for one KV head */
     uint64_t n_pages, n_masses;
 
     plan_state *state;

@@ -17,7 +17,7 @@ struct prepare_parameters {
 };
 
 /* What is summed over entries. */
-enum { TILES, WHOLES, RESTS, MASSES, MEANS, NEARS, N_SUMS };
+enum { TILES, WHOLES, RESTS, MASSES, MEANS, NEARS, TOO_LONG, N_SUMS };
 
 struct sums {
     uint64_t of[N_SUMS];
@@ -123,7 +123,7 @@ KVK_DEVICE void divide_entry(entry_plan *e, uint32_t part_pages)
     e->n_parts = e->n_whole + (e->n_pages % part_pages != 0 || e->n_pages == 0);
 }
 
-KVK_DEVICE sums sums_of(const entry_plan &e)
+KVK_DEVICE sums sums_of(const prepare_parameters &p, const entry_plan &e)
 {
     sums s;
     s.of[TILES] = e.n_tiles;
@@ -132,6 +132,7 @@ KVK_DEVICE sums sums_of(const entry_plan &e)
     s.of[MASSES] = static_cast<uint64_t>(e.n_queries) * e.n_pages;
     s.of[MEANS] = static_cast<uint64_t>(e.n_rows) * e.n_pages;
     s.of[NEARS] = static_cast<uint64_t>(e.n_rows) * (e.n_pages - e.near_from);
+    s.of[TOO_LONG] = e.n_queries > p.plan.entry_queries;
     return s;
 }
 
@@ -154,7 +155,7 @@ KVK_DEVICE sums place_entries(const prepare_parameters &p, uint32_t part_pages)
         entry_plan e = read_entry(p, i);
         divide_entry(&e, part_pages);
         e.near_from = find_near(p, e);
-        sums mine = sums_of(e);
+        sums mine = sums_of(p, e);
         for (int k = 0; k < N_SUMS; k++) {
             uint64_t total, before = sum_before(mine.of[k], &total);
             mine.of[k] = all.of[k] + before;
@@ -170,7 +171,8 @@ KVK_DEVICE sums place_entries(const prepare_parameters &p, uint32_t part_pages)
 KVK_DEVICE bool has_room(const prepare_parameters &p, const sums &all)
 {
     return all.of[TILES] <= p.plan.n_tiles && all.of[WHOLES] + all.of[RESTS] <= p.plan.n_items &&
-           all.of[MASSES] <= p.plan.n_masses && static_cast<uint32_t>(p.query_indptr[p.n]) <= p.plan.n_queries;
+           all.of[MASSES] <= p.plan.n_masses && all.of[TOO_LONG] == 0 &&
+           static_cast<uint32_t>(p.query_indptr[p.n]) <= p.plan.n_queries;
 }
 
 /* A warp lists the items of an entry. The tiles of a part come one after the other: they read the same pages. */

@@ -73,10 +73,14 @@ static void make_plan(device_case *d, uint32_t split_tokens)
     p->page_tokens = c->kv.page_tokens;
     p->split_tokens = split_tokens;
     p->near_peaks = 1;
-    int64_t bytes = kvk_cuda_workspace(p);
+}
+
+void device_case_plan(device_case *d)
+{
+    int64_t bytes = kvk_cuda_workspace(&d->plan);
     ck_assert_int_gt(bytes, 0);
-    p->workspace_bytes = (uint64_t)bytes;
-    p->workspace = keep(d, device_take(p->workspace_bytes));
+    d->plan.workspace_bytes = (uint64_t)bytes;
+    d->plan.workspace = keep(d, device_take(d->plan.workspace_bytes));
 }
 
 device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, uint32_t split_tokens)
@@ -90,6 +94,7 @@ device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, 
     copy_input(d);
     copy_output(d);
     make_plan(d, split_tokens);
+    device_case_plan(d);
     return d;
 }
 
@@ -111,14 +116,18 @@ void device_case_close(device_case *d)
     free(d);
 }
 
-int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out)
+int device_case_run(device_case *d)
 {
-    device_case *d = device_case_open(c, out, *(const uint32_t *)ctx);
     int rc = kvk_cuda_prepare(&d->plan, &d->attention, d->out.rows, NULL);
     if (rc == 0)
         rc = kvk_cuda_attention(&d->plan, &d->attention, &d->out, 0, NULL);
-    if (rc == 0)
-        rc = kvk_cuda_mass(&d->plan, &d->attention, &d->out, 1, NULL);
+    return rc == 0 ? kvk_cuda_mass(&d->plan, &d->attention, &d->out, 1, NULL) : rc;
+}
+
+int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out)
+{
+    device_case *d = device_case_open(c, out, *(const uint32_t *)ctx);
+    int rc = device_case_run(d);
     device_case_read(d);
     device_case_close(d);
     return rc;

@@ -20,12 +20,18 @@ typedef struct device_case {
 
 /* A plan with room for exactly this case, and split_tokens as given. Its results are copies of what `out` holds. */
 device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, uint32_t split_tokens);
+void device_case_close(device_case *d);
+
+/* Takes workspace for the plan as it now is. */
+void device_case_plan(device_case *d);
+
+/* Prepares, attends and adds the masses: 0 or the first error. */
+int device_case_run(device_case *d);
 
 /* Copies the results back. */
 void device_case_read(device_case *d);
-void device_case_close(device_case *d);
 
-/* As grid_version: all of it; ctx points to split_tokens. */
+/* All of it, as grid_version; ctx points to split_tokens. */
 int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out);
 
 /* Whether the kernels take a shape's types and sizes. */
