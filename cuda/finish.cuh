@@ -82,7 +82,7 @@ template <class S> KVK_DEVICE void share_sums(const warp_sums<S> &w)
     uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     float2 *sums = reinterpret_cast<float2 *>(shared + S::sums_at) + warp * 16;
     float *o = reinterpret_cast<float *>(shared + S::rings_at + warp * S::ring_bytes);
-    __syncwarp(); /* no lane reads its stages any more */
+    __syncwarp(); /* for the memory model: no lane reads the stages any more that o takes the place of */
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         uint32_t row = i * 8 + lane / 4;

@@ -8,6 +8,8 @@ namespace
 
 const uint32_t THREADS = 256;
 const uint32_t WARPS = THREADS / 32;
+const uint32_t LARGEST_AT = WARPS * sizeof(uint64_t); /* in shared memory, behind the sums */
+const uint32_t SHARED_BYTES = LARGEST_AT + WARPS * sizeof(uint32_t);
 
 struct prepare_parameters {
     plan_view plan;
@@ -50,10 +52,10 @@ KVK_DEVICE uint64_t sum_before(uint64_t mine, uint64_t *total)
     return before + sum - mine;
 }
 
-/* The largest of what the threads bring. */
+/* The largest of what the threads bring; to be called once. */
 KVK_DEVICE uint32_t largest_of_block(uint32_t mine)
 {
-    uint32_t *of_warps = reinterpret_cast<uint32_t *>(shared_memory()), largest = 0;
+    uint32_t *of_warps = reinterpret_cast<uint32_t *>(shared_memory() + LARGEST_AT), largest = 0;
     for (uint32_t distance = 16; distance > 0; distance /= 2) {
         uint32_t other = __shfl_xor_sync(ALL_LANES, mine, distance);
         mine = mine > other ? mine : other;
@@ -62,7 +64,6 @@ KVK_DEVICE uint32_t largest_of_block(uint32_t mine)
     __syncthreads();
     for (uint32_t i = 0; i < WARPS; i++)
         largest = largest > of_warps[i] ? largest : of_warps[i];
-    __syncthreads();
     return largest;
 }
 
@@ -172,6 +173,7 @@ KVK_DEVICE bool has_room(const prepare_parameters &p, const sums &all)
 {
     return all.of[TILES] <= p.plan.n_tiles && all.of[WHOLES] + all.of[RESTS] <= p.plan.n_items &&
            all.of[MASSES] <= p.plan.n_masses && all.of[TOO_LONG] == 0 &&
+           static_cast<uint32_t>(p.indptr[p.n]) <= p.plan.n_pages &&
            static_cast<uint32_t>(p.query_indptr[p.n]) <= p.plan.n_queries;
 }
 
@@ -228,5 +230,5 @@ int kvk_cuda_prepare(const kvk_cuda_plan *plan, const kvk_attention *attention, 
     p.seq_lens = attention->seq_lens;
     p.query_indptr = attention->query_indptr;
     p.rows = rows;
-    return launch(prepare, {1, THREADS, WARPS * 8}, p, stream);
+    return launch(prepare, {1, THREADS, SHARED_BYTES}, p, stream);
 }

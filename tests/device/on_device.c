@@ -53,7 +53,7 @@ static void copy_output(device_case *d)
     d->out.near = copy(d, d->host_out->near, c->n_near, sizeof(float));
 }
 
-static void make_plan(device_case *d, uint32_t split_tokens)
+static void make_plan(device_case *d, device_options options)
 {
     const grid_case *c = d->c;
     kvk_cuda_plan *p = &d->plan;
@@ -71,7 +71,8 @@ static void make_plan(device_case *d, uint32_t split_tokens)
     p->n_kv_heads = c->kv.n_heads;
     p->head_size = c->kv.head_size;
     p->page_tokens = c->kv.page_tokens;
-    p->split_tokens = split_tokens;
+    p->split_tokens = options.split_tokens;
+    p->n_processors = options.n_processors;
     p->near_peaks = 1;
 }
 
@@ -83,7 +84,7 @@ void device_case_plan(device_case *d)
     d->plan.workspace = keep(d, device_take(d->plan.workspace_bytes));
 }
 
-device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, uint32_t split_tokens)
+device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, device_options options)
 {
     device_case *d = calloc(1, sizeof *d);
     ck_assert_ptr_nonnull(d);
@@ -93,7 +94,7 @@ device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, 
     d->out = *out;
     copy_input(d);
     copy_output(d);
-    make_plan(d, split_tokens);
+    make_plan(d, options);
     device_case_plan(d);
     return d;
 }
@@ -126,7 +127,7 @@ int device_case_run(device_case *d)
 
 int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out)
 {
-    device_case *d = device_case_open(c, out, *(const uint32_t *)ctx);
+    device_case *d = device_case_open(c, out, *(const device_options *)ctx);
     int rc = device_case_run(d);
     device_case_read(d);
     device_case_close(d);

@@ -18,8 +18,13 @@ typedef struct device_case {
     uint32_t n_arrays;
 } device_case;
 
-/* A plan with room for exactly this case, and split_tokens as given. Its results are copies of what `out` holds. */
-device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, uint32_t split_tokens);
+/* What is left open by a case. */
+typedef struct device_options {
+    uint32_t split_tokens, n_processors;
+} device_options;
+
+/* A plan with room for exactly this case. Its results are copies of what `out` holds. */
+device_case *device_case_open(const grid_case *c, const kvk_attention_out *out, device_options options);
 void device_case_close(device_case *d);
 
 /* Takes workspace for the plan as it now is. */
@@ -31,7 +36,7 @@ int device_case_run(device_case *d);
 /* Copies the results back. */
 void device_case_read(device_case *d);
 
-/* All of it, as grid_version; ctx points to split_tokens. */
+/* All of it, as grid_version; ctx points to device_options. */
 int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out);
 
 /* Whether the kernels take a shape's types and sizes. */

@@ -21,6 +21,8 @@ static const grid_shape mixed = {.name = "mixed",
                                  .queries = queries,
                                  .seed = 1};
 
+static const device_options by_batch; /* parts as the batch suggests */
+
 /* ---- the same bits */
 
 static int same_bits(const grid_result *a, const grid_result *b, const grid_case *c)
@@ -34,11 +36,11 @@ static int same_bits(const grid_result *a, const grid_result *b, const grid_case
 
 START_TEST(the_same_batch_gives_the_same_bits)
 {
-    uint32_t split_tokens = _i ? 128 : 0;
+    device_options options = {_i ? 128 : 0, 0};
     grid_case *c = grid_open(&mixed);
     grid_result *first = grid_result_open(c, KVK_F32), *second = grid_result_open(c, KVK_F32);
-    ck_assert_int_eq(attention_on_device(&split_tokens, c, &first->out), 0);
-    ck_assert_int_eq(attention_on_device(&split_tokens, c, &second->out), 0);
+    ck_assert_int_eq(attention_on_device(&options, c, &first->out), 0);
+    ck_assert_int_eq(attention_on_device(&options, c, &second->out), 0);
     ck_assert(same_bits(first, second, c));
     grid_result_close(first);
     grid_result_close(second);
@@ -72,13 +74,13 @@ static void take_entry(const grid_case *c, uint32_t entry, alone *a)
     a->mean_at = (uint64_t)page;
 }
 
-static void entry_agrees(const grid_case *c, const grid_result *all, uint32_t entry, uint32_t split_tokens)
+static void entry_agrees(const grid_case *c, const grid_result *all, uint32_t entry, device_options options)
 {
     alone a;
     take_entry(c, entry, &a);
     grid_result *r = grid_result_open(&a.c, KVK_F32);
     r->out.near = (free(r->out.near), NULL);
-    ck_assert_int_eq(attention_on_device(&split_tokens, &a.c, &r->out), 0);
+    ck_assert_int_eq(attention_on_device(&options, &a.c, &r->out), 0);
     const float *o = (const float *)all->out.o + a.row * 64;
     ck_assert(memcmp(r->out.o, o, r->n_lse * 64 * sizeof(float)) == 0);
     ck_assert(memcmp(r->out.lse, all->out.lse + a.row, r->n_lse * sizeof(float)) == 0);
@@ -91,13 +93,31 @@ START_TEST(with_a_fixed_split_an_entry_does_not_see_the_others)
 {
     grid_case *c = grid_open(&mixed);
     grid_result *all = grid_result_open(c, KVK_F32);
-    uint32_t split_tokens = 128;
-    ck_assert_int_eq(attention_on_device(&split_tokens, c, &all->out), 0);
+    device_options options = {128, 0};
+    ck_assert_int_eq(attention_on_device(&options, c, &all->out), 0);
     for (uint32_t i = 0; i < mixed.n; i++)
         if (mixed.lengths[i] > 0)
-            entry_agrees(c, all, i, split_tokens);
+            entry_agrees(c, all, i, options);
     grid_result_close(all);
     grid_close(c);
+}
+END_TEST
+
+/* 39 short entries and then a long one, on a large device: the number of its parts is what is limited. */
+START_TEST(a_long_entry_among_many_has_few_parts)
+{
+    uint32_t many[40];
+    device_options options = {0, 132};
+    grid_shape s = mixed;
+    for (uint32_t i = 0; i < 40; i++)
+        many[i] = i < 39 ? i : 20000;
+    s.name = "a long entry among many";
+    s.kv_heads = 1;
+    s.group = 2;
+    s.n = 40;
+    s.lengths = many;
+    s.queries = NULL;
+    grid_check(&s, GRID_HALF, attention_on_device, &options);
 }
 END_TEST
 
@@ -115,11 +135,11 @@ static void has_no_room(void (*shrink)(kvk_cuda_plan *))
 {
     grid_case *c = grid_open(&mixed);
     grid_result *r = grid_result_open(c, KVK_F32), *untouched = grid_result_open(c, KVK_F32);
-    device_case *d = device_case_open(c, &r->out, 0);
+    device_case *d = device_case_open(c, &r->out, by_batch);
     ck_assert_int_eq(device_case_run(d), 0);
     ck_assert_int_eq(status_of(d), 0);
     device_case_close(d);
-    d = device_case_open(c, &untouched->out, 0);
+    d = device_case_open(c, &untouched->out, by_batch);
     shrink(&d->plan);
     device_case_plan(d);
     ck_assert_int_eq(device_case_run(d), 0);
@@ -170,7 +190,7 @@ START_TEST(a_plan_serves_one_batch_after_another)
     static const int32_t nothing[6];
     grid_case *c = grid_open(&mixed);
     grid_result *r = grid_result_open(c, KVK_F32), *again = grid_result_open(c, KVK_F32);
-    device_case *d = device_case_open(c, &r->out, 0);
+    device_case *d = device_case_open(c, &r->out, by_batch);
     ck_assert_int_eq(device_case_run(d), 0);
     device_case_read(d);
     kvk_attention full = d->attention;
@@ -179,7 +199,7 @@ START_TEST(a_plan_serves_one_batch_after_another)
     ck_assert_int_eq(device_case_run(d), 0);
     device_free((void *)(uintptr_t)d->attention.indptr);
     d->attention = full;
-    device_case *second = device_case_open(c, &again->out, 0);
+    device_case *second = device_case_open(c, &again->out, by_batch);
     second->plan = d->plan;
     ck_assert_int_eq(device_case_run(second), 0);
     device_case_read(second);
@@ -200,7 +220,7 @@ START_TEST(masses_of_layers_are_added_in_one_launch)
 {
     grid_case *c = grid_open(&mixed);
     grid_result *found = grid_result_open(c, KVK_F32), *exact = grid_result_open(c, KVK_F32);
-    device_case *d = device_case_open(c, &found->out, 0);
+    device_case *d = device_case_open(c, &found->out, by_batch);
     d->plan.n_mass_layers = 3;
     device_case_plan(d);
     ck_assert_int_eq(kvk_cuda_prepare(&d->plan, &d->attention, NULL, NULL), 0);
@@ -228,7 +248,7 @@ START_TEST(without_masses_and_outputs_only_lse_is_written)
     grid_result *found = grid_result_open(c, KVK_F32), *exact = grid_result_open(c, KVK_F32);
     kvk_attention_out only = found->out;
     only.o = only.mean = only.peak = only.near = NULL;
-    device_case *d = device_case_open(c, &only, 0);
+    device_case *d = device_case_open(c, &only, by_batch);
     d->plan.n_mass_layers = d->plan.near_peaks = 0;
     device_case_plan(d);
     ck_assert_int_eq(kvk_cuda_prepare(&d->plan, &d->attention, NULL, NULL), 0);
@@ -248,6 +268,7 @@ void add_plan_tests(TCase *tests)
 {
     tcase_add_loop_test(tests, the_same_batch_gives_the_same_bits, 0, 2);
     tcase_add_test(tests, with_a_fixed_split_an_entry_does_not_see_the_others);
+    tcase_add_test(tests, a_long_entry_among_many_has_few_parts);
     tcase_add_loop_test(tests, what_the_plan_has_no_room_for_is_not_begun, 0, 4);
     tcase_add_test(tests, a_plan_serves_one_batch_after_another);
     tcase_add_test(tests, masses_of_layers_are_added_in_one_launch);

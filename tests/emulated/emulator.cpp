@@ -173,11 +173,14 @@ void stop()
 
 /* ---- Blocks */
 
+/* Priorities are drawn again: else a block with a warp of low priority would never come further than others. */
 void release_barrier(block *b)
 {
     b->arrived = 0;
-    for (auto &w : b->warps)
+    for (auto &w : b->warps) {
         w->ready = w->live;
+        w->priority = random_number();
+    }
 }
 
 /* The end of a thread. The host goes on if the block has ended too. */

@@ -10,8 +10,8 @@ extern "C" {
 
 typedef enum emulator_schedule {
     EMULATOR_LOCK_STEP = 0, /* every thread in turn, to its next stop: what hides most mistakes */
-    EMULATOR_GREEDY = 1, /* the warp of the highest priority, priorities at random: others starve as long as can be */
-    EMULATOR_RANDOM = 2  /* any thread; copies land at once or late */
+    EMULATOR_GREEDY = 1,    /* the warp of the highest priority, drawn at every barrier: others starve while they can */
+    EMULATOR_RANDOM = 2     /* any thread; copies land at once or late */
 } emulator_schedule;
 
 /* For the launches that follow. */
