@@ -269,7 +269,8 @@ static void put_sums(const work *x, const cpu_segment *s, uint32_t row, const fl
 static void sum_pages_of(const work *x, const cpu_tile *t, uint32_t n, uint32_t first_row, uint32_t first_segment)
 {
     floats sums[GROUP][DOT_COLUMNS] = {{{0}}};
-    uint32_t rows = min_u32(GROUP, x->n_rows - first_row), columns = min_u32(DOT_COLUMNS, t->n_segments - first_segment);
+    uint32_t rows = min_u32(GROUP, x->n_rows - first_row),
+             columns = min_u32(DOT_COLUMNS, t->n_segments - first_segment);
     const cpu_segment *first = &t->segments[first_segment];
     for (uint32_t r = 0; r < rows; r++)
         for (uint32_t c = 0; c < columns; c++)

@@ -55,9 +55,9 @@ INLINE ints lanes(void)
     return ints_at(counted);
 }
 
-/* ---- what differs with the width: loading numbers of fewer bits, the larger of two, and folding, which sums the lanes
- * of many vectors at a time: two become one of which each half, quarter, .. holds sums of one of them. All shuffles have
- * their pattern in the instruction. */
+/* ---- what differs with the width: loading numbers of fewer bits, the larger of two, and folding, which sums the
+ * lanes of many vectors at a time: two become one of which each half, quarter, .. holds sums of one of them. All
+ * shuffles have their pattern in the instruction. */
 #define SHUFFLE(...) __builtin_shufflevector(__VA_ARGS__)
 
 #if VECTOR_BYTES == 64

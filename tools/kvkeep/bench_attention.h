@@ -12,10 +12,10 @@
 typedef struct attention_shape {
     kvk_dtype dtype; /* of K and V; q and o are f32 */
     uint32_t kv_heads, group, head_size;
-    uint32_t n, n_tokens;             /* texts, and tokens of each */
-    uint32_t n_long, long_tokens;     /* texts besides */
-    uint32_t n_queries;               /* of each text */
-    int is_contiguous;                /* pages of a text follow one another; else in random order */
+    uint32_t n, n_tokens;         /* texts, and tokens of each */
+    uint32_t n_long, long_tokens; /* texts besides */
+    uint32_t n_queries;           /* of each text */
+    int is_contiguous;            /* pages of a text follow one another; else in random order */
 } attention_shape;
 
 enum attention_results { RESULT_O = 0, RESULT_MASSES = 1, RESULT_NEAR = 2 };

@@ -206,14 +206,8 @@ static double run_sgemm(void *state)
 }
 
 #define PREFILL_CASES                                                                                                  \
-    {"prefill.f16.512x4096",                                                                                           \
-     "GFLOP/s",                                                                                                        \
-     "sgemm by OpenBLAS",                                                                                              \
-     KVK_F16,                                                                                                          \
-     open_prefill,                                                                                                     \
-     run_prefill,                                                                                                      \
-     run_sgemm,                                                                                                        \
-     close_prefill},
+    {"prefill.f16.512x4096", "GFLOP/s",   "sgemm by OpenBLAS", KVK_F16,                                                \
+     open_prefill,           run_prefill, run_sgemm,           close_prefill},
 #else
 #define PREFILL_CASES
 #endif

@@ -66,14 +66,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 int cmd_bench(int argc, char **argv)
 {
-    static const struct argp argp = {options,
-                                     parse,
-                                     "[pool|servers|policy|attention]",
-                                     "Measures the manager's own cost and attention's, each case against a baseline in the same run: "
-                                     "median, 10th and 90th percentile, and the ratio of the medians.",
-                                     NULL,
-                                     NULL,
-                                     NULL};
+    static const struct argp argp = {
+        options,
+        parse,
+        "[pool|servers|policy|attention]",
+        "Measures the manager's own cost and attention's, each case against a baseline in the same run: "
+        "median, 10th and 90th percentile, and the ratio of the medians.",
+        NULL,
+        NULL,
+        NULL};
     bench_command c = {.options = {.repeats = 31}, .suite = &suites[0]};
     trace_error error;
     arguments a = {"kvkeep bench", &c, &error};
