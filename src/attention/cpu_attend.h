@@ -1,4 +1,4 @@
-/* attention/cpu_attend.h: an unfinished softmax over the pages of an item, tile after tile and KV head after KV head. */
+/* attention/cpu_attend.h: an unfinished softmax over the pages of an item, tile after tile, KV head after KV head. */
 #ifndef KVK_ATTENTION_CPU_ATTEND_H
 #define KVK_ATTENTION_CPU_ATTEND_H
 
