@@ -69,8 +69,8 @@ typedef struct cpu_job {
     char *scratch;
 } cpu_job;
 
-/* Cuts the work up. Returns the bytes of workspace that it takes with so many threads, or KVK_EINVAL if there is no such
- * number. O(entries + blocks). */
+/* Cuts the work up. Returns the bytes of workspace that it takes with so many threads, or KVK_EINVAL if there is
+ * no such number. O(entries + blocks). */
 int64_t cpu_measure(cpu_job *job, const kvk_attention *a, const kvk_attention_out *out, uint32_t n_threads);
 
 /* Puts a job that was measured into its workspace. */
