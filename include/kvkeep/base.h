@@ -32,7 +32,8 @@ extern "C" {
     X(KVK_ESTATE, -8, "call out of order: see what it needs to come before")                                           \
     X(KVK_EIO, -9, "a writer of the caller's failed")                                                                  \
     X(KVK_EREENTRY, -10, "called from inside a callback of this cache")                                                \
-    X(KVK_EFORMAT, -11, "not a saved state that this cache can take")
+    X(KVK_EFORMAT, -11, "not a saved state that this cache can take")                                                  \
+    X(KVK_EDEVICE, -12, "the device's driver refused a launch")
 
 enum kvk_error {
 #define KVK_ERROR_ENUM(name, value, text) name = value,

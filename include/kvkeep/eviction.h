@@ -3,8 +3,9 @@
  *
  * A sequence with a policy has a budget, in tokens of KV per group. When it is reached, kvk_reserve evicts before it
  * takes new pages: in decode, and between the chunks of a prefill. So a sequence holds at most its budget plus the
- * pages of the batch that runs. With KVK_EVICT a reservation that lacks pages takes them from all sequences that
- * yield, cheapest first.
+ * pages of the batch that runs. (A prefix hit may bring more, which others hold too; the next kvk_reserve gives it
+ * back.) With KVK_EVICT a reservation that lacks pages takes them from all sequences that yield, cheapest first; a
+ * sequence without a budget that alone needs more than the pool is told KVK_ENEVER as ever.
  *
  * Evicting is lossy: the block table is compact afterwards, a plan's `positions` tell where each page stood, and K/V
  * computed from then on is not what the text alone would give. Such a sequence is *tainted*: nothing it computed after
@@ -33,7 +34,7 @@ typedef struct kvk_eviction {
     float slope;  /* 0 .. 1: budgets fall linearly from budget * (1 + slope) in the first group to budget * (1 - slope)
                      in the last (PyramidKV: 0.95); default 0: all alike */
     float target; /* above 0: the smallest budget, up to `budget`, that keeps this share of the mass observed, such as
-                     0.99; only with policies whose score is mass; default 0 */
+                     0.99, once some was; only with policies whose score is mass; default 0 */
     const uint32_t *budgets;  /* [n_groups] tokens, 0: no limit; copied. NULL: by `budget` and `slope` */
     kvk_policy_choice choice; /* default: full */
 } kvk_eviction;
@@ -54,10 +55,12 @@ KVK_API int kvk_seq_set_eviction(kvk_cache *cache, kvk_seq seq, const kvk_evicti
 typedef struct kvk_masses {
     uint32_t size; /* sizeof(kvk_masses) */
     uint32_t reserved;
-    uint64_t stride;      /* floats from one group to the next in `mean` and `peak`: at least what each holds */
+    uint64_t
+        stride; /* floats from one group to the next in `mean` and `peak`: at least what each holds, else KVK_EINVAL */
     uint64_t near_stride; /* floats from one group to the next in `near` */
-    const float *mean;    /* [G][stride] mean over heads of a page's mass, summed over the row's queries */
-    const float *peak;    /* [G][stride] largest over heads and over the row's queries */
+    const float *mean; /* [G][stride] mean over heads of a page's mass, summed over the row's queries; NULL: nothing is
+                             observed */
+    const float *peak; /* [G][stride] largest over heads and over the row's queries */
     /* [G][near_stride] entry after entry, row after row: near_layers * near_heads values for each listed page from page
      * number max(0, tokens_before / page_tokens - 1) of the text on: the largest removal error |m*o - u| / (1-m), or
      * the largest mass, over the row's queries that stand in the page or in the next one */
@@ -88,7 +91,7 @@ typedef struct kvk_eviction_info {
                                 pages kept, where the masses are those of full attention */
     double retained_mean; /* the same over all observations */
     double evicted_mass;  /* sum over evicted pages of their share of the table's score; 0 where score is no mass */
-    double churn_per_1k;  /* pages evicted per 1,000 tokens and group */
+    double churn_per_1k;  /* pages_evicted per 1,000 tokens of its present length, and group */
 } kvk_eviction_info;
 
 /* KVK_ESTALE, KVK_EINVAL. O(n_groups). */

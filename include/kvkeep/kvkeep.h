@@ -53,7 +53,7 @@ typedef enum kvk_content {
 /* A group of layers that share one block table. */
 typedef struct kvk_group {
     uint32_t window; /* tokens that a token attends to, itself included (sliding window); 0: all before it */
-    uint16_t near_layers, near_heads; /* near peaks kept per page (kvk_masses.near); 0: none */
+    uint16_t near_layers, near_heads; /* near peaks kept per page (kvk_masses.near): both 0: none; 4096 at most */
 } kvk_group;
 
 /* Which cached page is reclaimed first, among those of the lowest retention priority. A leaf always goes before the
@@ -209,14 +209,17 @@ enum kvk_can {
     KVK_NEVER = 2  /* not even alone in the pool: kvk_reserve gives KVK_ENEVER */
 };
 
-/* Says what kvk_reserve with the same arguments would do. Returns a kvk_can. O(groups). KVK_ESTALE, KVK_EINVAL. */
+/* Says what kvk_reserve with the same arguments would do. Returns a kvk_can. O(groups), where a policy has to choose
+ * O(its tables), where KVK_EVICT lacks pages O(all tables). KVK_ESTALE, KVK_EINVAL. */
 KVK_API int kvk_can_reserve(const kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
 
 /* Makes room for `n_tokens` more than the sequence holds (prompt, chunk, next token, drafts), in all groups or in
  * none. Takes free pages first, then reclaims cached ones, leaves before their parents. What others see is never
  * written: a partial last page that another sequence shares, or had in a batch still in flight, is replaced by a copy
  * (one more page and a queued KVK_MOVE_COPY); one that only this sequence refers to, but that was full and findable
- * before kvk_truncate, is no longer found. Room already there is used first. Returns the pages taken. O(pages taken).
+ * before kvk_truncate, is no longer found. Room already there is used first. Returns the pages taken. O(pages taken),
+ * and what eviction looks at: the sequence's tables where its policy has to choose, all tables where KVK_EVICT lacks
+ * pages.
  * KVK_ESTALE, KVK_EINVAL, KVK_ENOMEM, KVK_ENOPAGE, KVK_ENEVER. */
 KVK_API int kvk_reserve(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens, kvk_effort effort);
 
@@ -230,7 +233,8 @@ KVK_API int kvk_commit(kvk_cache *cache, kvk_seq seq, const kvk_text *text);
 
 /* Shortens the sequence to its first `n_tokens` tokens and gives back every page past them, pages reserved ahead too.
  * Returns the pages that no sequence refers to any more. KVK_ESTALE, KVK_EINVAL if the sequence is shorter,
- * KVK_ESTATE if a group with a window has let pages go that the next token would attend to. */
+ * KVK_ESTATE if a group with a window has let pages go that the next token would attend to, or if the page that the
+ * text would end in was evicted. */
 KVK_API int kvk_truncate(kvk_cache *cache, kvk_seq seq, uint32_t n_tokens);
 
 /* ---- Under pressure ------------------------------------------------------------------------------------------ */
@@ -355,9 +359,9 @@ typedef struct kvk_batch_result {
  * they are. Masses go into the scores of sequences with a policy; those of rejected tokens, and of pages that the
  * sequence lost meanwhile, are dropped. `result` NULL: all accepted. Returns the pages that left limbo. O(entries +
  * limbo + masses). KVK_ESTALE, KVK_EINVAL (more accepted than planned, fewer than already committed; a mass that is
- * negative, not finite or above the queries it is a sum of; some but not all tokens of an entry with one row
- * accepted), KVK_EBUSY (tokens rejected while a later
- * batch in flight builds on them). */
+ * negative, not finite or above the queries it is a sum of; some but not all tokens of an entry with one row accepted;
+ * masses of another shape than kvk_masses says), KVK_EBUSY (tokens rejected while a later batch in flight builds on
+ * them). */
 KVK_API int kvk_batch_end(kvk_cache *cache, kvk_batch batch, const kvk_batch_result *result);
 
 /* ---- Moves --------------------------------------------------------------------------------------------------- */
@@ -421,7 +425,7 @@ typedef enum kvk_event_kind {
     KVK_EVENT_STORED = 0,  /* content became findable in a group */
     KVK_EVENT_REMOVED = 1, /* the last page of a group that held it is gone */
     KVK_EVENT_CLEARED = 2, /* all content was forgotten at once; no KVK_EVENT_REMOVED comes for it */
-    KVK_EVENT_EVICTED = 3  /* a sequence lost a page by policy: `seq`, `position`, `group` and `page` say which */
+    KVK_EVENT_EVICTED = 3  /* a sequence lost a page by eviction: `seq`, `position`, `group` and `page` say which */
 } kvk_event_kind;
 
 /* What a router needs that sends requests where their prefix is (the words of vLLM's KV events). */

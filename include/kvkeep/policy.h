@@ -31,15 +31,16 @@ typedef struct kvk_knob {
 /* What a policy wants to be told of a page: what a kernel has to compute. */
 enum kvk_need {
     KVK_NEED_MEAN = 1, /* its mass, mean over heads */
-    KVK_NEED_PEAK = 2, /* its largest mass over heads and queries */
-    KVK_NEED_NEAR = 4, /* its near peaks (kvk_group.near_layers, near_heads) */
+    KVK_NEED_PEAK = 2, /* its largest mass over heads and queries; its mass comes along */
+    KVK_NEED_NEAR = 4, /* its near peaks (kvk_group.near_layers, near_heads); its mass comes along */
     KVK_NEED_ASK = 8   /* `choose` is asked each time a page is full, not only past the budget */
 };
 
 /* The near peaks of a sequence in one group: how much each page changed the output of each head in the queries of its
  * own and the next page. Pages are those of the text, dropped ones included; what isn't known yet is 0. */
 typedef struct kvk_near {
-    const float *peaks; /* [n_pages][layers][heads] */
+    const float *peaks; /* [n_pages] rows of [layers][heads], `stride` floats apart */
+    uint64_t stride;
     uint32_t n_pages, layers, heads;
 } kvk_near;
 
@@ -60,12 +61,13 @@ typedef struct kvk_policy_view {
     const kvk_near *near;    /* [n_groups]; NULL if not asked for */
 } kvk_policy_view;
 
-/* What the queries of a step gave the pages of a table. A prefill chunk may come as one observation. */
+/* What the queries of a step gave the pages of a table. A prefill chunk may come as one observation. A policy that asks
+ * for nothing is told of none. */
 typedef struct kvk_observation {
     uint32_t first_query; /* position of the first one */
     uint32_t n_queries;   /* that are summed up */
-    const float *mean;    /* [n] mass, mean over heads, sum over the queries; NULL unless asked for */
-    const float *peak;    /* [n] largest mass over heads and queries; NULL unless asked for */
+    const float *mean;    /* [n] mass, mean over heads, sum over the queries */
+    const float *peak;    /* [n] largest mass over heads and queries; NULL unless asked for and told */
 } kvk_observation;
 
 /* Tokens that a policy puts out of reach at both ends of the text. */

@@ -1,10 +1,10 @@
 /* attention/cpu.h: how a call of kvk_attention_cpu is cut into work.
  *
  * A *block* is rows (a query's head each) of one entry whose softmax is computed together: some queries, times the
- * heads of a group, times some KV heads. Where an entry has few queries, a block holds all KV heads, so that a page is
- * read from its first byte to its last; where it has many, one KV head. A block's pages are cut into *parts*, each an *item*
- * of work; what the parts of a block found is merged in their order. All this depends on the arguments alone, never on
- * the number of threads. */
+ * heads of a group, times some KV heads. Where an entry has few queries, a block holds all KV heads, so that a page
+ * is read from its first byte to its last; where it has many, one KV head. A block's pages are cut into *parts*,
+ * each an *item* of work; what the parts of a block found is merged in their order. All this depends on the
+ * arguments alone, never on the number of threads. */
 #ifndef KVK_ATTENTION_CPU_H
 #define KVK_ATTENTION_CPU_H
 
@@ -34,8 +34,8 @@ typedef struct cpu_entry {
     uint32_t block, n_blocks;
 } cpu_entry;
 
-/* What an unfinished softmax has found, row after row of a block, KV head after KV head. A page's sum is relative to
- * the largest score known when it was read. That one only grows, so what underflows is a mass below the smallest
+/* What an unfinished softmax has found, row after row of a block, KV head after KV head. A page's sum is relative
+ * to the largest score known when it was read. That one only grows, so what underflows is a mass below the smallest
  * float. */
 typedef struct cpu_state {
     float *o;                   /* [rows][padded] sum of exp(s - max) v */
@@ -70,8 +70,8 @@ typedef struct cpu_job {
     char *scratch;
 } cpu_job;
 
-/* Cuts the work up. Returns the bytes of workspace that it takes with so many threads, or KVK_EINVAL if there is no
- * such number. O(pages + blocks). */
+/* Cuts the work up. Returns the bytes of workspace that it takes with so many threads, or KVK_EINVAL if there is
+ * no such number. O(pages + blocks). */
 int64_t cpu_measure(cpu_job *job, const kvk_attention *a, const kvk_attention_out *out, uint32_t n_threads);
 
 /* Puts a job that was measured into its workspace. */

@@ -100,6 +100,8 @@ static void check_entry(audit *a, const sequence *s, uint32_t g, uint32_t k)
         return;
     }
     a->seen[id]++;
+    EXPECT(a, "E2", before < s->first_taint || p->pages[id].content == CONTENT_NONE,
+           "page %u was computed after a loss and is findable", id);
     if (before >= s->n_tokens)
         EXPECT(a, "T3", pool_is_private(p, id), "page %u reserved ahead is shared or findable", id);
     else
@@ -131,7 +133,7 @@ static void check_chain(audit *a, const sequence *s)
 static void check_index(audit *a, const sequence *s, uint32_t g)
 {
     const table *t = &s->tables[g];
-    uint32_t full = eviction_now(a->c, s).settled / page_tokens(a->c), end = table_end(t);
+    uint32_t full = eviction_now(s).settled / page_tokens(a->c), end = table_end(t);
     for (uint32_t k = 0; t->indexed && k < t->n; k++)
         EXPECT(a, "E1", t->index[k] >= (k ? t->index[k - 1] + 1 : t->first) && t->index[k] < end,
                "group %u entry %u stands for page number %u", g, k, t->index[k]);
@@ -164,9 +166,8 @@ static void check_policy(audit *a, const sequence *s, uint32_t g)
     uint32_t budget = group->budget, pages = (uint32_t)ceil_div(s->n_tokens, page_tokens(a->c));
     EXPECT(a, "E3", e->lane_cap >= s->tables[g].n || eviction_policy(e)->n_scores == 0,
            "group %u has scores for %u pages of %u", g, e->lane_cap, s->tables[g].n);
-    EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || group->n_near <= min_u32(pages, e->n_shared),
-           "group %u has near peaks of %u pages, the text %u, of them %u with a number", g, group->n_near, pages,
-           e->n_shared);
+    EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || e->n_peaks <= pages, "near peaks of %u pages, the text has %u",
+           e->n_peaks, pages);
     EXPECT(a, "E5", group->limit == (budget ? budget / page_tokens(a->c) : UINT32_MAX),
            "group %u has a budget of %u tokens and a limit of %u pages", g, budget, group->limit);
 }
@@ -355,6 +356,21 @@ static void check_batches(audit *a)
     EXPECT(a, "B3", c->store.pool.oldest_open == oldest_open(c), "the pool waits for another batch than the oldest");
 }
 
+static void check_unsettled(audit *a)
+{
+    const kvk_cache *c = a->c;
+    memset(a->seen, 0xFF, c->n_slots * sizeof *a->seen);
+    for (uint32_t k = 0; k < c->n_batches; k++)
+        for (uint32_t i = 0; i < c->batches[k].n; i++) {
+            const flight_entry *e = &c->batches[k].entries[i];
+            if (sequence_find(c, e->seq))
+                a->seen[(uint32_t)e->seq] = min_u32(a->seen[(uint32_t)e->seq], e->end - e->n_query);
+        }
+    for (uint32_t i = 0; i < c->n_slots; i++)
+        EXPECT(a, "B4", !c->sequences[i].is_open || c->sequences[i].unsettled == a->seen[i],
+               "slot %u: batches in flight begin at token %u, says %u", i, a->seen[i], c->sequences[i].unsettled);
+}
+
 /* Pages of the pool that one side of a move names. */
 static uint32_t pages_of(const kvk_cache *c, const kvk_move *m, uint32_t host_kind)
 {
@@ -395,6 +411,7 @@ int kvk_audit(kvk_cache *cache, kvk_audit_fn report, void *ctx)
     check_slots(&a);
     check_content(&a);
     check_batches(&a);
+    check_unsettled(&a);
     check_moves(&a);
     cache->in_callback = 0;
     return a.violations;

@@ -93,6 +93,7 @@ static void open_batch(kvk_cache *c, flight *b, const kvk_batch_entry *entries, 
     b->n = n;
     for (uint32_t i = 0; i < n; i++) {
         sequence *s = &c->sequences[(uint32_t)entries[i].seq]; /* measure_entry found it */
+        s->unsettled = min_u32(s->unsettled, s->n_tokens);
         sequence_set_length(c, s, s->n_tokens + entries[i].n_query);
         s->last_epoch = b->epoch;
         s->n_in_flight++;
@@ -201,6 +202,19 @@ static void close_batch(kvk_cache *c, flight *b)
     c->batches[--c->n_batches] = ended;
 }
 
+/* The batch reads and writes no more: its sequences are settled up to their other batches. */
+static void settle(kvk_cache *c, const flight *ended)
+{
+    sequence *s;
+    for (uint32_t i = 0; i < ended->n; i++)
+        if ((s = sequence_find(c, ended->entries[i].seq)))
+            s->unsettled = UINT32_MAX;
+    for (const flight *b = c->batches; b < c->batches + c->n_batches; b++)
+        for (uint32_t i = 0; b != ended && i < b->n; i++)
+            if ((s = sequence_find(c, b->entries[i].seq)))
+                s->unsettled = min_u32(s->unsettled, b->entries[i].end - b->entries[i].n_query);
+}
+
 /* `observed` gets whether masses were taken in. */
 static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result, int *observed)
 {
@@ -216,14 +230,16 @@ static int batch_end(kvk_cache *c, kvk_batch id, const kvk_batch_result *result,
         rc = observe_check(c, b, result);
     if (rc < 0)
         return rc;
+    if (*observed || c->n_batches > 1) /* else its sequences are settled as they are left */
+        settle(c, b);
     if (*observed)
         observe(c, b, result);
     for (uint32_t i = 0; i < b->n; i++) {
         sequence *cut = cut_sequence(c, b, i, accepted), *s = sequence_find(c, b->entries[i].seq);
         if (cut)
             take_off(c, cut, &b->entries[i], end_of(b, i, accepted));
-        if (s)
-            s->n_in_flight--;
+        if (s && --s->n_in_flight == 0)
+            s->unsettled = UINT32_MAX;
     }
     close_batch(c, b);
     return (int)pool_drain(pool_of(c), oldest_open(c));

@@ -73,12 +73,15 @@ static int open_parts(kvk_cache *c)
     c->windows = memory_take(c->memory, c->config.n_groups * sizeof *c->windows);
     c->groups = memory_take(c->memory, c->config.n_groups * sizeof *c->groups);
     c->row = memory_take(c->memory, content_row_bytes(&c->config) + 1u);
-    if (!c->replaced || !c->windows || !c->groups || !c->row)
+    c->near_first = memory_take(c->memory, c->config.n_groups * sizeof *c->near_first);
+    if (!c->replaced || !c->windows || !c->groups || !c->near_first || !c->row)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         c->groups[g] = c->config.groups ? c->config.groups[g] : (kvk_group){0};
         c->windows[g] = c->groups[g].window;
         c->near_stride = max_u32(c->near_stride, near_channels(c, g));
+        c->near_first[g] = c->near_row;
+        c->near_row += near_channels(c, g);
     }
     if (c->config.content == KVK_CONTENT_NONE)
         return 0;
@@ -181,6 +184,7 @@ void cache_close_parts(kvk_cache *c)
     memory_give(c->memory, c->row, content_row_bytes(&c->config) + 1u);
     memory_give(c->memory, c->windows, c->config.n_groups * sizeof *c->windows);
     memory_give(c->memory, c->groups, c->config.n_groups * sizeof *c->groups);
+    memory_give(c->memory, c->near_first, c->config.n_groups * sizeof *c->near_first);
     memory_give(c->memory, c->page_near, (size_t)c->page_near_cap * c->near_stride * sizeof *c->page_near);
     memory_give(c->memory, c->near_sealed, c->near_sealed_cap * sizeof *c->near_sealed);
     close_scratch(c);

@@ -22,6 +22,7 @@ typedef struct sequence {
     uint32_t n_tokens;    /* computed or planned */
     uint32_t n_committed; /* named; <= n_tokens */
     uint32_t n_in_flight;
+    uint32_t unsettled;  /* where the first token of its batches in flight stands; UINT32_MAX: none is */
     table *tables;       /* [n_groups] */
     eviction *eviction;  /* taken with the first policy set or page evicted */
     uint64_t plan_mark;  /* the last look over sequences that met it */
@@ -52,6 +53,7 @@ typedef struct flight_entry {
 typedef struct listing {
     uint32_t first, n; /* pages from this number on */
     uint32_t at;       /* where their numbers begin in flight.index; UINT32_MAX: none is missing */
+    uint32_t n_near;   /* the last so many have near peaks */
 } listing;
 
 typedef struct flight {
@@ -136,6 +138,8 @@ struct kvk_cache {
     float *page_near;     /* [page_near_cap][near_stride] near peaks of pages that can be found */
     uint8_t *near_sealed; /* [near_sealed_cap] 1: they are complete */
     uint32_t near_stride; /* most near peaks of a page, any group; 0: none are kept */
+    uint32_t near_row;    /* of a page of text in all groups */
+    uint32_t *near_first; /* [n_groups] where a group's begin in a row */
     uint32_t page_near_cap, near_sealed_cap;
     counters counters;
     int drained;    /* used pages lost their content to a resize: tables may name pages that are not found */
@@ -219,6 +223,9 @@ int sequence_let_go(kvk_cache *c, const sequence *s, uint32_t i, uint32_t page);
 
 /* Room for n entries in each table, and for what is kept of them. KVK_ENOMEM. */
 int sequence_prepare_tables(kvk_cache *c, sequence *s, uint64_t n);
+
+/* Entries of its longest table. */
+uint32_t sequence_longest(const kvk_cache *c, const sequence *s);
 
 /* True if a table lacks a page between its first and its end. */
 int sequence_has_lost(const kvk_cache *c, const sequence *s);

@@ -49,7 +49,7 @@ int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *e
     float *lanes[KVK_MAX_SCORES];
     if (!eviction_of(s) || !eviction_policy(s->eviction)->score_is_mass)
         return evict_entries(c, s, group, entries, n, (weight){0, 0});
-    moment now = eviction_now(c, s);
+    moment now = eviction_now(s);
     kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
     eviction_eligible(c, s, group, now, &view);
     view.eligible = scratch->eligible;
@@ -65,7 +65,7 @@ static int check_page(const kvk_cache *c, const sequence *s, uint32_t group, uin
     const table *t = &s->tables[group];
     if (!table_holds(t, number) || (uint64_t)number * page_tokens(c) >= s->n_tokens)
         return KVK_EINVAL;
-    return number >= eviction_now(c, s).settled / page_tokens(c) || pool_is_pinned(&c->store.pool, *table_at(t, number))
+    return number >= eviction_now(s).settled / page_tokens(c) || pool_is_pinned(&c->store.pool, *table_at(t, number))
                ? KVK_EBUSY
                : 0;
 }

@@ -20,13 +20,11 @@ void kvk_eviction_init(kvk_eviction *settings)
 void eviction_close(kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    for (uint32_t g = 0; e->groups && g < c->config.n_groups; g++) {
-        memory_give(c->memory, e->groups[g].near, (size_t)e->groups[g].near_cap * near_channels(c, g) * sizeof(float));
-    }
     memory_give(c->memory, e->lanes, e->lane_floats * sizeof *e->lanes);
     memory_give(c->memory, e->groups, c->config.n_groups * sizeof *e->groups);
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
     memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
+    memory_give(c->memory, e->peaks, (size_t)e->peaks_cap * c->near_row * sizeof *e->peaks);
     memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
     memory_give(c->memory, e, sizeof *e);
     s->eviction = NULL;
@@ -35,7 +33,7 @@ void eviction_close(kvk_cache *c, sequence *s)
 /* Keeps the memory, forgets the rest. */
 static void forget_group(group_eviction *g)
 {
-    *g = (group_eviction){.limit = UINT32_MAX, .near = g->near, .near_cap = g->near_cap};
+    *g = (group_eviction){.limit = UINT32_MAX};
 }
 
 void eviction_forget(kvk_cache *c, sequence *s)
@@ -47,11 +45,21 @@ void eviction_forget(kvk_cache *c, sequence *s)
                     .near = e->near,
                     .budgets = e->budgets,
                     .shared = e->shared,
-                    .shared_cap = e->shared_cap};
+                    .shared_cap = e->shared_cap,
+                    .peaks = e->peaks,
+                    .peaks_cap = e->peaks_cap};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         forget_group(&e->groups[g]);
         s->tables[g].indexed = 0;
     }
+}
+
+void eviction_restart(kvk_cache *c, sequence *s)
+{
+    near_cut(c, s, 0);
+    s->eviction->asked_at = 0;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        s->eviction->groups[g].lost = 0;
 }
 
 static int take_parts(kvk_cache *c, eviction *e)
@@ -108,11 +116,6 @@ static uint32_t lane_cap_for(const kvk_cache *c, const eviction *e, uint32_t n_s
     return n_scores ? e->lane_floats / n_scores / c->config.n_groups : 0;
 }
 
-static uint32_t n_lanes_of(const eviction *e)
-{
-    return e->is_on ? eviction_policy(e)->n_scores : 0;
-}
-
 static uint32_t lanes_copied(const kvk_policy *policy)
 {
     return policy && policy->choose ? policy->n_scores : 0;
@@ -127,7 +130,7 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
         all += s->tables[g].cap;
         longest = max_u32((uint32_t)longest, s->tables[g].cap);
     }
-    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all ? all : 1, sizeof *e->victims) < 0 ||
+    if (memory_grow(c->memory, &e->victims, &e->victims_cap, all, sizeof *e->victims) < 0 ||
         memory_grow(c->memory, &e->score, &e->score_cap, longest, sizeof *e->score) < 0 ||
         memory_grow(c->memory, &e->tier, &e->tier_cap, longest, sizeof *e->tier) < 0 ||
         memory_grow(c->memory, &e->eligible, &e->eligible_cap, longest, sizeof *e->eligible) < 0 ||
@@ -139,7 +142,7 @@ static int prepare_scratch(kvk_cache *c, const sequence *s, uint32_t n_lanes)
 
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
 {
-    if (grow_lanes(c, s, s->eviction, n_lanes_of(s->eviction), n) < 0)
+    if (grow_lanes(c, s, s->eviction, eviction_lanes(s->eviction), n) < 0)
         return KVK_ENOMEM;
     return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
 }
@@ -148,13 +151,13 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
 
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
 {
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction) && s->tables[group].n > from; k++)
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction) && s->tables[group].n > from; k++)
         memset(eviction_lane(c, s->eviction, group, k) + from, 0, (s->tables[group].n - from) * sizeof(float));
 }
 
 void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone)
 {
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++) {
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction); k++) {
         float *lane = eviction_lane(c, s->eviction, group, k);
         memmove(lane, lane + gone, s->tables[group].n * sizeof *lane);
     }
@@ -176,7 +179,7 @@ void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uin
     table *t = &s->tables[group];
     close_gaps(t->pages, sizeof *t->pages, t->n, gone, n_gone);
     close_gaps(t->index, sizeof *t->index, t->n, gone, n_gone);
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction); k++)
+    for (uint32_t k = 0; k < eviction_lanes(s->eviction); k++)
         close_gaps(eviction_lane(c, s->eviction, group, k), sizeof(float), t->n, gone, n_gone);
     t->n -= n_gone;
     t->lost += n_gone;
@@ -189,36 +192,24 @@ int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
     if (eviction_furnish(c, child) < 0)
         return KVK_ENOMEM;
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        const group_eviction *from = &parent->eviction->groups[g];
-        group_eviction *to = &child->eviction->groups[g];
         if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
             table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
             return KVK_ENOMEM;
-        if (from->n_near &&
-            memory_grow(c->memory, &to->near, &to->near_cap, from->n_near, near_channels(c, g) * sizeof(float)) < 0)
-            return KVK_ENOMEM;
     }
     if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
-                    (uint64_t)n_lanes_of(parent->eviction) * c->config.n_groups * parent->eviction->lane_cap,
+                    (uint64_t)eviction_lanes(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
-        memory_grow(c->memory, &child->eviction->shared, &child->eviction->shared_cap, parent->eviction->n_shared,
-                    sizeof(float)) < 0)
+        (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
         return KVK_ENOMEM;
     return prepare_scratch(c, child, lanes_copied(eviction_policy(parent->eviction)));
 }
 
 static void fork_group(const kvk_cache *c, sequence *child, const sequence *parent, uint32_t g)
 {
-    const group_eviction *from = &parent->eviction->groups[g];
-    group_eviction *to = &child->eviction->groups[g], had = *to;
-    *to = *from;
-    to->near = had.near;
-    to->near_cap = had.near_cap;
-    for (uint32_t k = 0; k < n_lanes_of(parent->eviction) && parent->tables[g].n; k++)
+    child->eviction->groups[g] = parent->eviction->groups[g];
+    for (uint32_t k = 0; k < eviction_lanes(parent->eviction) && parent->tables[g].n; k++)
         memcpy(eviction_lane(c, child->eviction, g, k), eviction_lane(c, parent->eviction, g, k),
                parent->tables[g].n * sizeof(float));
-    if (from->n_near)
-        memcpy(to->near, from->near, (size_t)from->n_near * near_channels(c, g) * sizeof(float));
     child->tables[g].indexed = parent->tables[g].indexed;
 }
 
@@ -232,14 +223,18 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .groups = to->groups,
                      .lanes = to->lanes,
                      .lane_floats = to->lane_floats,
-                     .lane_cap = lane_cap_for(c, to, n_lanes_of(parent->eviction)),
+                     .lane_cap = lane_cap_for(c, to, eviction_lanes(parent->eviction)),
                      .near = to->near,
                      .shared = to->shared,
                      .shared_cap = to->shared_cap,
-                     .n_shared = parent->eviction->n_shared,
+                     .peaks = to->peaks,
+                     .peaks_cap = to->peaks_cap,
+                     .n_peaks = parent->eviction->n_peaks,
                      .budgets = to->budgets};
-    if (to->n_shared)
-        memcpy(to->shared, parent->eviction->shared, to->n_shared * sizeof *to->shared);
+    if (to->n_peaks) {
+        memcpy(to->peaks, parent->eviction->peaks, (size_t)to->n_peaks * c->near_row * sizeof *to->peaks);
+        memcpy(to->shared, parent->eviction->shared, to->n_peaks * sizeof *to->shared);
+    }
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         fork_group(c, child, parent, g);
     near_show(c, to);
@@ -317,6 +312,15 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
     return 0;
 }
 
+/* What the policy asks for, as far as the cache has it. Nothing is observed without the mass. */
+static uint32_t needs_of(const kvk_cache *c, const kvk_eviction *settings)
+{
+    uint32_t needs = settings->choice.policy->needs(settings->choice.knobs, c->near_stride > 0);
+    if (c->near_stride == 0)
+        needs &= ~(uint32_t)KVK_NEED_NEAR;
+    return needs & (KVK_NEED_PEAK | KVK_NEED_NEAR) ? needs | KVK_NEED_MEAN : needs;
+}
+
 static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings)
 {
     eviction *e = s->eviction;
@@ -324,9 +328,7 @@ static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
     e->is_on = 1;
     e->settings = *settings;
     e->settings.budgets = NULL;
-    e->needs = policy->needs ? policy->needs(settings->choice.knobs, c->near_stride > 0) : 0;
-    if (c->near_stride == 0)
-        e->needs &= ~(uint32_t)KVK_NEED_NEAR;
+    e->needs = needs_of(c, settings);
     e->asked_at = 0;
     e->lane_cap = lane_cap_for(c, e, policy->n_scores);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {

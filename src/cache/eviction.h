@@ -18,8 +18,6 @@
 typedef struct group_eviction {
     uint32_t budget; /* tokens; 0: no limit */
     uint32_t limit;  /* pages of the budget; UINT32_MAX: no limit */
-    float *near;     /* [near_cap][channels] near peaks by page number, dropped pages' too */
-    uint32_t near_cap, n_near;
     uint64_t pages_evicted, tokens_evicted;
     uint64_t queries; /* observed */
     double mass;      /* of them, in all */
@@ -37,8 +35,10 @@ struct eviction {
     float *lanes;           /* [n_scores][n_groups][lane_cap] the policy's numbers by table entry */
     uint32_t lane_cap, lane_floats;
     kvk_near *near; /* [n_groups] the near peaks as views show them */
+    float *peaks;   /* [peaks_cap][near_row] of the text's pages, dropped ones too; all groups side by side,
+                               since a step looks at the newest two in turn */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
-    uint32_t shared_cap, n_shared;
+    uint32_t peaks_cap, shared_cap, n_peaks;
     uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
@@ -57,6 +57,12 @@ static inline const kvk_policy *eviction_policy(const eviction *e)
 static inline eviction *eviction_of(const sequence *s)
 {
     return s->eviction && s->eviction->is_on ? s->eviction : NULL;
+}
+
+/* Numbers that the policy keeps per page. */
+static inline uint32_t eviction_lanes(const eviction *e)
+{
+    return e->is_on ? eviction_policy(e)->n_scores : 0;
 }
 
 /* The k-th number of each page of a table. One of all groups lies together, since a step goes through them in turn. */
@@ -79,6 +85,9 @@ void eviction_close(kvk_cache *c, sequence *s);
 /* A sequence in this slot begins anew, without a policy. */
 void eviction_forget(kvk_cache *c, sequence *s);
 
+/* A sequence's whole text is gone, and what was known of it. */
+void eviction_restart(kvk_cache *c, sequence *s);
+
 /* Makes room for n entries in each group, and for what choosing among them needs. KVK_ENOMEM. */
 int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 
@@ -89,10 +98,10 @@ void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uin
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 
-/* Entries that were pages [from, end) of a table are gone: the others' numbers move up. */
+/* Entries of a table (ascending) are gone: the others move up, with their pages and their numbers. */
 void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uint32_t *gone, uint32_t n_gone);
 
-/* The first entries of a table are gone. */
+/* The first `gone` entries of a table, which has let their pages go, are no more: the others' numbers move up. */
 void eviction_slide(const kvk_cache *c, sequence *s, uint32_t group, uint32_t gone);
 
 /* A sequence's own struct, for one without a policy too. KVK_ENOMEM. */
@@ -107,10 +116,10 @@ int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
 
 /* ---- trim.c */
 
-moment eviction_now(const kvk_cache *c, const sequence *s);
+moment eviction_now(const sequence *s);
 
-/* The same when its text had n_tokens, with a batch as if it had ended (may be NULL). */
-moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending);
+/* The same when its text had n_tokens. */
+moment eviction_moment(const sequence *s, uint32_t n_tokens);
 
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
@@ -119,8 +128,8 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
 uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
                            const kvk_policy_view *view);
 
-/* The eligible page of n that goes first by c->evict's tiers and scores; UINT32_MAX if none is. */
-uint32_t eviction_next(const kvk_cache *c, uint32_t n);
+/* The pages of n in the order in which they go, by c->evict's eligible, tier and score; lies in c->evict.order. */
+policy_queue eviction_queue(const kvk_cache *c, uint32_t n);
 
 typedef struct trim {
     uint32_t victims; /* in all groups */
@@ -167,6 +176,12 @@ void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint3
 
 /* ---- near.c */
 
+/* True if near peaks are kept of a sequence; `e` may be NULL. */
+static inline int near_is_kept(const eviction *e)
+{
+    return e && e->is_on && (e->needs & KVK_NEED_NEAR);
+}
+
 /* Values per page in a group. */
 static inline uint32_t near_channels(const kvk_cache *c, uint32_t group)
 {
@@ -188,8 +203,11 @@ int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n);
 /* The views of near peaks as they are now. */
 void near_show(const kvk_cache *c, eviction *e);
 
-/* Takes values of the page with this number in. `end` tokens of the text were seen by then. */
+/* Takes values of the page with this number in. */
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values);
+
+/* Where the page can be found it gets what is known of it by now; `end` tokens of the text were seen: once they reach
+ * past the next page that is all there will be. */
 void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t end);
 
 /* The text from this page number on is gone. */

@@ -67,7 +67,7 @@ static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kv
 {
     const evict_scratch *e = &c->evict;
     float *lanes[KVK_MAX_SCORES];
-    moment now = eviction_now(c, s);
+    moment now = eviction_now(s);
     kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
     eviction_eligible(c, s, group, now, &view);
     view.eligible = e->eligible;

@@ -8,51 +8,45 @@
 
 /* ---- of a sequence */
 
-static int keeps_near(const sequence *s)
-{
-    return eviction_of(s) && (s->eviction->needs & KVK_NEED_NEAR);
-}
-
 void near_show(const kvk_cache *c, eviction *e)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        e->near[g] = (kvk_near){.peaks = e->groups[g].near,
-                                .n_pages = e->groups[g].n_near,
+        e->near[g] = (kvk_near){.peaks = e->peaks ? e->peaks + c->near_first[g] : NULL,
+                                .stride = c->near_row,
+                                .n_pages = near_channels(c, g) ? e->n_peaks : 0,
                                 .layers = c->groups[g].near_layers,
                                 .heads = c->groups[g].near_heads};
 }
 
 int near_prepare_all(kvk_cache *c, sequence *s, uint64_t n)
 {
-    int rc = memory_grow(c->memory, &s->eviction->shared, &s->eviction->shared_cap, n, sizeof(float));
-    for (uint32_t g = 0; rc == 0 && g < c->config.n_groups; g++) {
-        group_eviction *e = &s->eviction->groups[g];
-        if (near_channels(c, g))
-            rc = memory_grow(c->memory, &e->near, &e->near_cap, n, near_channels(c, g) * sizeof *e->near);
-    }
-    near_show(c, s->eviction); /* also after a failure: some may have moved */
+    eviction *e = s->eviction;
+    int rc = memory_grow(c->memory, &e->shared, &e->shared_cap, n, sizeof *e->shared);
+    if (rc == 0)
+        rc = memory_grow(c->memory, &e->peaks, &e->peaks_cap, n, c->near_row * sizeof *e->peaks);
+    near_show(c, e);
     return rc;
 }
 
 int near_prepare(kvk_cache *c, sequence *s, uint64_t n)
 {
-    return keeps_near(s) ? near_prepare_all(c, s, n) : 0;
+    return near_is_kept(s->eviction) && (n > s->eviction->peaks_cap || n > s->eviction->shared_cap)
+               ? near_prepare_all(c, s, n)
+               : 0;
 }
 
-/* The values of a page, those before it at least 0. */
+/* The values of a page, those of new ones at least 0. */
 static float *near_at(kvk_cache *c, sequence *s, uint32_t group, uint32_t number)
 {
-    group_eviction *e = &s->eviction->groups[group];
-    size_t channels = near_channels(c, group);
-    if (number >= e->n_near) {
-        memset(e->near + e->n_near * channels, 0, (number + 1 - e->n_near) * channels * sizeof *e->near);
-        e->n_near = s->eviction->near[group].n_pages = number + 1;
+    eviction *e = s->eviction;
+    if (number >= e->n_peaks) {
+        uint32_t n = number + 1 - e->n_peaks;
+        memset(e->peaks + (size_t)e->n_peaks * c->near_row, 0, (size_t)n * c->near_row * sizeof *e->peaks);
+        memset(e->shared + e->n_peaks, 0, n * sizeof *e->shared);
+        e->n_peaks = number + 1;
+        near_show(c, e);
     }
-    if (number >= s->eviction->n_shared) {
-        memset(s->eviction->shared + s->eviction->n_shared, 0, (number + 1 - s->eviction->n_shared) * sizeof(float));
-        s->eviction->n_shared = number + 1;
-    }
-    return e->near + number * channels;
+    return e->peaks + (size_t)number * c->near_row + c->near_first[group];
 }
 
 void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const float *values)
@@ -64,9 +58,9 @@ void near_take(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, const
 
 void near_cut(kvk_cache *c, sequence *s, uint32_t number)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        s->eviction->groups[g].n_near = min_u32(s->eviction->groups[g].n_near, number);
-    s->eviction->n_shared = min_u32(s->eviction->n_shared, number);
+    if (s->eviction->n_peaks <= number)
+        return;
+    s->eviction->n_peaks = number;
     near_show(c, s->eviction);
 }
 
@@ -82,10 +76,11 @@ int near_prepare_pages(kvk_cache *c)
 
 static void copy_to_page(kvk_cache *c, const sequence *s, uint32_t group, uint32_t number, uint32_t page)
 {
-    const group_eviction *e = s->eviction ? &s->eviction->groups[group] : NULL;
+    const eviction *e = s->eviction;
     size_t channels = near_channels(c, group);
-    if (keeps_near(s) && number < e->n_near)
-        memcpy(near_of_page(c, page), e->near + number * channels, channels * sizeof(float));
+    if (near_is_kept(s->eviction) && number < e->n_peaks)
+        memcpy(near_of_page(c, page), e->peaks + (size_t)number * c->near_row + c->near_first[group],
+               channels * sizeof(float));
     else
         memset(near_of_page(c, page), 0, channels * sizeof(float));
 }
@@ -110,7 +105,7 @@ void near_settle(kvk_cache *c, const sequence *s, uint32_t group, uint32_t numbe
 
 void near_attach(kvk_cache *c, sequence *s, uint32_t group, uint32_t number, uint32_t page)
 {
-    if (!keeps_near(s) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
+    if (!near_is_kept(s->eviction) || near_channels(c, group) == 0 || c->store.pool.pages[page].content == CONTENT_NONE)
         return;
     memcpy(near_at(c, s, group, number), near_of_page(c, page), near_channels(c, group) * sizeof(float));
 }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "cache/eviction.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,15 +24,20 @@ int observe_prepare_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries
     return memory_grow(c->memory, &b->index, &b->index_cap, numbers, sizeof *b->index);
 }
 
-static listing list_table(const kvk_cache *c, flight *b, const table *t, uint32_t end, uint32_t at)
+/* Listed pages from the one before that of the first query on: a batch can change the near peaks of these. */
+static uint32_t count_near(const kvk_cache *c, const table *t, uint32_t start, uint32_t n)
 {
-    listing l = {t->first, table_entries(t, (uint32_t)ceil_div(end, page_tokens(c))), UINT32_MAX};
-    if (t->lost == 0)
-        return l;
-    l.at = at;
-    if (l.n)
-        memcpy(b->index + at, t->index, l.n * sizeof *b->index);
-    return l;
+    uint32_t page = start / page_tokens(c);
+    return n - min_u32(n, table_below(t, page ? min_u32(page - 1, table_end(t)) : 0));
+}
+
+static listing list_table(const kvk_cache *c, flight *b, const table *t, const kvk_batch_entry *e, uint32_t at)
+{
+    uint32_t start = c->sequences[(uint32_t)e->seq].n_tokens;
+    uint32_t n = table_entries(t, (uint32_t)ceil_div((uint64_t)start + e->n_query, page_tokens(c)));
+    if (t->lost && n)
+        memcpy(b->index + at, t->index, n * sizeof *b->index);
+    return (listing){t->first, n, t->lost ? at : UINT32_MAX, count_near(c, t, start, n)};
 }
 
 void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint32_t n)
@@ -41,7 +47,7 @@ void observe_plan(kvk_cache *c, flight *b, const kvk_batch_entry *entries, uint3
     for (uint32_t i = 0; i < n; i++) {
         const sequence *s = &c->sequences[(uint32_t)entries[i].seq];
         for (uint32_t g = 0; g < c->config.n_groups; g++, to++) {
-            *to = list_table(c, b, &s->tables[g], s->n_tokens + entries[i].n_query, at);
+            *to = list_table(c, b, &s->tables[g], &entries[i], at);
             at += to->at == UINT32_MAX ? 0 : to->n;
         }
     }
@@ -96,29 +102,13 @@ static uint32_t start_of(const mass_reader *r)
     return entry_of(r)->end - entry_of(r)->n_query;
 }
 
-/* The first page whose near peaks a batch can change: the one before that of its first query. */
-static uint32_t near_from(const mass_reader *r)
-{
-    uint32_t page = start_of(r) / page_tokens(r->c);
-    return page ? page - 1 : 0;
-}
-
-/* Pages of the listing, at its end, that have near values. */
-static uint32_t near_pages(const mass_reader *r, const listing *l)
-{
-    uint32_t from = near_from(r), n = 0;
-    while (n < l->n && listed_number(r->b, l, l->n - 1 - n) >= from)
-        n++;
-    return n;
-}
-
 static void next_entry(mass_reader *r)
 {
     for (uint32_t g = 0; g < r->c->config.n_groups; g++) {
         const listing *l = listing_of(r, g);
         r->mean_at[g] += (uint64_t)rows_of(r) * l->n;
         if (r->m->near)
-            r->near_at[g] += (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, g);
+            r->near_at[g] += (uint64_t)rows_of(r) * l->n_near * near_channels(r->c, g);
     }
     r->i++;
 }
@@ -152,7 +142,7 @@ static const float *row_at(const mass_reader *r, const float *values, uint32_t g
 
 static const float *near_row_at(const mass_reader *r, uint32_t group, uint32_t row)
 {
-    uint64_t n = (uint64_t)near_pages(r, listing_of(r, group)) * near_channels(r->c, group);
+    uint64_t n = (uint64_t)listing_of(r, group)->n_near * near_channels(r->c, group);
     return r->m->near + group * r->m->near_stride + r->near_at[group] + row * n;
 }
 
@@ -179,7 +169,7 @@ static int is_cut(const mass_reader *r)
 static int has_places(const mass_reader *r, uint32_t group)
 {
     const listing *l = listing_of(r, group);
-    uint64_t near = r->m->near ? (uint64_t)rows_of(r) * near_pages(r, l) * near_channels(r->c, group) : 0;
+    uint64_t near = r->m->near ? (uint64_t)rows_of(r) * l->n_near * near_channels(r->c, group) : 0;
     return r->mean_at[group] + (uint64_t)rows_of(r) * l->n <= r->m->stride &&
            r->near_at[group] + near <= r->m->near_stride;
 }
@@ -188,12 +178,12 @@ static int check_group(const mass_reader *r, const eviction *e, uint32_t group)
 {
     uint32_t rows = counted_rows(r), needs = e->needs;
     const listing *l = listing_of(r, group);
-    uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * near_pages(r, l) * near_channels(r->c, group);
+    uint64_t n = (uint64_t)rows * l->n, near = (uint64_t)rows * l->n_near * near_channels(r->c, group);
     if (!floats_are_within(row_at(r, r->m->mean, group, 0), n, (float)queries_of(r) * ROUNDING))
         return KVK_EINVAL;
     if ((needs & KVK_NEED_PEAK) && r->m->peak && !floats_are_within(row_at(r, r->m->peak, group, 0), n, ROUNDING))
         return KVK_EINVAL;
-    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, 3.4e38f))
+    if ((needs & KVK_NEED_NEAR) && r->m->near && !floats_are_within(near_row_at(r, group, 0), near, FLT_MAX))
         return KVK_EINVAL;
     return 0;
 }
@@ -307,14 +297,14 @@ static void observe_group(const mass_reader *r, sequence *s, uint32_t group, uin
     count_mass(&s->eviction->groups[group], sum_of(seen.mean, view.n), seen.n_queries);
     if (e->settings.target > 0)
         s->eviction->groups[group].lost *= exp2(-(double)seen.n_queries / 128);
-    if (policy->observe && view.n)
+    if (policy->observe && view.n && (e->needs & KVK_NEED_MEAN))
         policy->observe(&view, &seen);
 }
 
 static void observe_near(const mass_reader *r, sequence *s, uint32_t group, uint32_t row, uint32_t end)
 {
     const listing *l = listing_of(r, group);
-    uint32_t n = near_pages(r, l), channels = near_channels(r->c, group);
+    uint32_t n = l->n_near, channels = near_channels(r->c, group);
     const float *values = near_row_at(r, group, row);
     for (uint32_t k = l->n - n; k < l->n; k++, values += channels) {
         uint32_t number = listed_number(r->b, l, k);
@@ -330,7 +320,7 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 {
     if (n_tokens % page_tokens(r->c))
         return;
-    moment at = eviction_moment(r->c, s, n_tokens, r->b);
+    moment at = eviction_moment(s, n_tokens);
     trim t = trim_plan(r->c, s, at);
     if (t.victims || t.asked)
         trim_apply(r->c, s, &t, at);
@@ -338,20 +328,17 @@ static void trim_before(const mass_reader *r, sequence *s, uint32_t n_tokens)
 
 static int tells_near(const mass_reader *r, const sequence *s, uint32_t group)
 {
-    return (s->eviction->needs & KVK_NEED_NEAR) && r->m->near && near_channels(r->c, group) > 0;
+    return near_is_kept(s->eviction) && r->m->near && near_channels(r->c, group) > 0;
 }
 
-/* The scores of a group, and the near peaks of its two newest pages, as fetch_masses. */
+/* The scores of a group, as fetch_masses. */
 static void fetch_scores(const mass_reader *r, const sequence *s, uint32_t group)
 {
     if (group == r->c->config.n_groups)
         return;
-    const float *lane = eviction_lane(r->c, s->eviction, group, 0), *near = s->eviction->groups[group].near;
+    const float *lane = eviction_lane(r->c, s->eviction, group, 0);
     for (uint32_t k = 0; lane && k < s->tables[group].n; k += 16)
         __builtin_prefetch(lane + k, 1);
-    uint32_t channels = near_channels(r->c, group);
-    for (uint32_t k = 0; tells_near(r, s, group) && k < 2 * channels + 15; k += 16)
-        __builtin_prefetch(near + near_from(r) * channels + k, 1);
 }
 
 static void observe_row(const mass_reader *r, sequence *s, uint32_t row, uint32_t end)

@@ -25,10 +25,8 @@ static int recompute(kvk_cache *c, sequence *s)
     s->cut_epoch = s->last_epoch;
     s->n_tokens = s->n_committed = 0;
     s->first_taint = UINT32_MAX;
-    if (s->eviction) {
-        near_cut(c, s, 0);
-        s->eviction->asked_at = 0;
-    }
+    if (s->eviction)
+        eviction_restart(c, s);
     return gone;
 }
 

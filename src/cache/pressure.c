@@ -12,7 +12,7 @@ static int yields(const sequence *s, const sequence *asker)
            eviction_policy(s->eviction)->rank && s->priority <= asker->priority;
 }
 
-/* Pages of a table that have gone already by the plan to trim its sequence: they are withheld from the view. */
+/* Pages of a table that go already by the plan to trim its sequence can't be taken again. Returns how many. */
 static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker)
 {
     const evict_scratch *e = &c->evict;
@@ -26,18 +26,12 @@ static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t
     return e->counts[group];
 }
 
-/* Sets c->evict.eligible to the pages that may go. Returns how many the table holds. */
-static uint32_t open_source(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker,
-                            const kvk_policy_view *view)
-{
-    eviction_eligible(c, s, group, eviction_now(c, s), view);
-    return view->n - withhold_victims(c, s, group, asker);
-}
-
-/* Leaves of them those that come free at once. Returns how many may go of a table that holds so many. */
-static uint32_t leave_free_ones(const kvk_cache *c, const sequence *s, const kvk_policy_view *view, uint32_t held)
+/* Leaves of the eligible pages those that come free when they are taken. Returns how many may go of the table. */
+static uint32_t leave_free_ones(const kvk_cache *c, const sequence *s, const sequence *asker,
+                                const kvk_policy_view *view)
 {
     const evict_scratch *e = &c->evict;
+    uint32_t held = view->n - withhold_victims(c, s, view->group, asker);
     uint32_t floor = pages_of_tokens(c, s->eviction->settings.floor), n = 0;
     for (uint32_t k = 0; k < view->n; k++) {
         e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[view->group].pages[k]);
@@ -54,7 +48,8 @@ uint64_t pressure_count(const kvk_cache *c, const sequence *s, uint64_t missing)
         const sequence *from = &c->sequences[i];
         for (uint32_t g = 0; yields(from, s) && g < c->config.n_groups; g++) {
             kvk_policy_view view = eviction_view(c, from, g, from->n_tokens, lanes);
-            n += leave_free_ones(c, from, &view, open_source(c, from, g, s, &view));
+            eviction_eligible(c, from, g, eviction_now(from), &view);
+            n += leave_free_ones(c, from, s, &view);
         }
     }
     return n < missing ? n : missing;
@@ -135,13 +130,14 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
     kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
     view.eligible = e->eligible;
     double total = 0;
-    uint32_t held = open_source(c, s, group, asker, &view);
-    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier); /* shared pages have their place in it */
-    uint32_t quota = leave_free_ones(c, s, &view, held);
+    eviction_eligible(c, s, group, eviction_now(s), &view);
+    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier); /* as ever, whatever can be taken */
+    uint32_t quota = leave_free_ones(c, s, asker, &view);
     for (uint32_t k = 0; k < view.n; k++)
         total += (double)e->score[k];
+    policy_queue q = eviction_queue(c, view.n);
     for (uint32_t n = 0; n < quota; n++) {
-        uint32_t k = eviction_next(c, view.n);
+        uint32_t k = policy_queue_next(&q);
         candidate page = {.seq = s,
                           .price = price_of(e->score[k], total),
                           .score = e->score[k],
@@ -150,7 +146,6 @@ static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const s
                           .number = table_number(&s->tables[group], k)};
         if (!offer(e, missing, &page))
             return;
-        e->eligible[k] = 0;
     }
 }
 

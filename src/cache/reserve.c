@@ -13,7 +13,7 @@ static growth plan_growth(const kvk_cache *c, const sequence *s, uint32_t n_toke
     if (n_tokens == 0)
         return g;
     if (eviction_of(s))
-        *t = trim_plan(c, s, eviction_now(c, s));
+        *t = trim_plan(c, s, eviction_now(s));
     g.frees = t->frees;
     g.pages = ceil_div((uint64_t)s->n_tokens + n_tokens, page_tokens(c));
     for (uint32_t i = 0; i < c->config.n_groups; i++) {
@@ -148,7 +148,7 @@ static void apply_growth(kvk_cache *c, sequence *s, const growth *g)
 static void apply(kvk_cache *c, sequence *s, const growth *g, const trim *t, uint64_t missing)
 {
     if (t->victims || t->asked)
-        trim_apply(c, s, t, eviction_now(c, s));
+        trim_apply(c, s, t, eviction_now(s));
     if (missing)
         pressure_apply(c);
     apply_growth(c, s, g);
@@ -157,7 +157,7 @@ static void apply(kvk_cache *c, sequence *s, const growth *g, const trim *t, uin
 /* True if there is room already and nothing to be trimmed: the usual case of a decode step. */
 static int fits(const kvk_cache *c, const sequence *s, uint32_t n_tokens)
 {
-    return !s->eviction && (uint64_t)s->n_tokens + n_tokens <= sequence_room(c, s) && sequence_is_writable(c, s);
+    return !eviction_of(s) && (uint64_t)s->n_tokens + n_tokens <= sequence_room(c, s) && sequence_is_writable(c, s);
 }
 
 static int reserve(kvk_cache *c, sequence *s, const growth *g, const trim *t, kvk_effort effort)

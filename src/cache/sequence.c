@@ -196,7 +196,8 @@ int sequence_add_slot(kvk_cache *c)
 {
     if (memory_grow(c->memory, &c->sequences, &c->slots_cap, (uint64_t)c->n_slots + 1, sizeof *c->sequences) < 0)
         return KVK_ENOMEM;
-    c->sequences[c->n_slots++] = (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT, .first_taint = UINT32_MAX};
+    c->sequences[c->n_slots++] =
+        (sequence){.next_closed = LIST_NONE, .chain = CHAIN_ROOT, .unsettled = UINT32_MAX, .first_taint = UINT32_MAX};
     return 0;
 }
 
@@ -222,6 +223,7 @@ static void open_slot(kvk_cache *c, sequence *s)
                     .chain = CHAIN_ROOT,
                     .tail = s->tail,
                     .tables = s->tables,
+                    .unsettled = UINT32_MAX,
                     .first_taint = UINT32_MAX,
                     .eviction = s->eviction,
                     .retentions = s->retentions};
@@ -375,7 +377,7 @@ int kvk_seq_set_priority(kvk_cache *cache, kvk_seq seq, int32_t priority)
     return s ? 0 : KVK_ESTALE;
 }
 
-static uint32_t longest_table(const kvk_cache *c, const sequence *s)
+uint32_t sequence_longest(const kvk_cache *c, const sequence *s)
 {
     uint32_t longest = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
@@ -393,7 +395,7 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
     kvk_seq_info info = {.priority = s->priority,
                          .n_tokens = s->n_tokens,
                          .n_committed = s->n_committed,
-                         .n_pages = longest_table(cache, s),
+                         .n_pages = sequence_longest(cache, s),
                          .n_in_flight = s->n_in_flight,
                          .swapped = s->swapped,
                          .tainted = s->first_taint != UINT32_MAX};

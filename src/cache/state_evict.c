@@ -159,15 +159,10 @@ static void get_counts(state_reader *r, group_eviction *g)
     }
 }
 
-static uint32_t n_lanes_of(const eviction *e, const table *t)
-{
-    return e->is_on && t->n ? eviction_policy(e)->n_scores : 0;
-}
-
 static void put_lanes(state_writer *w, const kvk_cache *c, const sequence *s, uint32_t group)
 {
     const table *t = &s->tables[group];
-    for (uint32_t k = 0; k < n_lanes_of(s->eviction, t); k++)
+    for (uint32_t k = 0; t->n && k < eviction_lanes(s->eviction); k++)
         state_put_floats(w, eviction_lane(c, s->eviction, group, k), t->n);
 }
 
@@ -176,49 +171,33 @@ static void get_lanes(state_reader *r, const kvk_cache *c, const sequence *s, ui
     const eviction *e = s->eviction;
     const table *t = &s->tables[group];
     float *lanes[KVK_MAX_SCORES];
-    for (uint32_t k = 0; k < n_lanes_of(e, t); k++) {
+    if (t->n == 0 || eviction_lanes(e) == 0)
+        return;
+    for (uint32_t k = 0; k < eviction_lanes(e); k++) {
         lanes[k] = eviction_lane(c, e, group, k);
         state_get_floats(r, lanes[k], t->n);
     }
-    require(r, r->failed || n_lanes_of(e, t) == 0 || policy_scores_are_sound(&e->settings.choice, lanes, t->n));
-}
-
-static int keeps_near(const eviction *e)
-{
-    return e->is_on && (e->needs & KVK_NEED_NEAR);
+    require(r, r->failed || policy_scores_are_sound(&e->settings.choice, lanes, t->n));
 }
 
 static void put_text_near(state_writer *w, const kvk_cache *c, const eviction *e)
 {
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        put32(w, e->groups[g].n_near);
-        state_put_floats(w, e->groups[g].near, (size_t)e->groups[g].n_near * near_channels(c, g));
-    }
-    state_put_floats(w, e->shared, e->n_shared);
+    put32(w, e->n_peaks);
+    state_put_floats(w, e->peaks, (size_t)e->n_peaks * c->near_row);
+    state_put_floats(w, e->shared, e->n_peaks);
 }
 
-static void get_group_near(state_reader *r, kvk_cache *c, const sequence *s, uint32_t group)
-{
-    group_eviction *g = &s->eviction->groups[group];
-    size_t channels = near_channels(c, group);
-    uint32_t n = get_most(r, channels ? (uint32_t)ceil_div(s->n_tokens, page_tokens(c)) : 0);
-    for (; g->n_near < n && !r->failed; g->n_near++) {
-        require_memory(r, memory_grow(c->memory, &g->near, &g->near_cap, g->n_near + 1u, channels * sizeof *g->near));
-        if (!r->failed)
-            get_near(r, g->near + g->n_near * channels, (uint32_t)channels);
-    }
-}
-
-static void get_text_near(state_reader *r, kvk_cache *c, const sequence *s)
+static void get_text_near(state_reader *r, kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        get_group_near(r, c, s, g);
-        e->n_shared = max_u32(e->n_shared, e->groups[g].n_near);
+    uint32_t n = get_most(r, (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
+    for (; e->n_peaks < n && !r->failed; e->n_peaks++) {
+        require_memory(r, near_prepare_all(c, s, e->n_peaks + 1u));
+        if (!r->failed)
+            get_near(r, e->peaks + (size_t)e->n_peaks * c->near_row, c->near_row);
     }
-    require_memory(r, memory_grow(c->memory, &e->shared, &e->shared_cap, e->n_shared, sizeof *e->shared));
     if (!r->failed)
-        state_get_floats(r, e->shared, e->n_shared);
+        state_get_floats(r, e->shared, e->n_peaks);
     near_show(c, e);
 }
 
@@ -236,7 +215,7 @@ void state_put_eviction(state_writer *w, const kvk_cache *c, const sequence *s)
         put_counts(w, &e->groups[g]);
         put_lanes(w, c, s, g);
     }
-    if (keeps_near(e))
+    if (near_is_kept(e))
         put_text_near(w, c, e);
 }
 
@@ -251,6 +230,6 @@ void state_get_eviction(state_reader *r, kvk_cache *c, sequence *s)
         get_counts(r, &e->groups[g]);
         get_lanes(r, c, s, g);
     }
-    if (keeps_near(e) && !r->failed)
+    if (near_is_kept(e) && !r->failed)
         get_text_near(r, c, s);
 }

@@ -21,7 +21,9 @@ static void take_groups(const kvk_cache *old, kvk_cache *c)
 {
     memcpy(c->windows, old->windows, c->config.n_groups * sizeof *c->windows);
     memcpy(c->groups, old->groups, c->config.n_groups * sizeof *c->groups);
+    memcpy(c->near_first, old->near_first, c->config.n_groups * sizeof *c->near_first);
     c->near_stride = old->near_stride;
+    c->near_row = old->near_row;
 }
 
 /* Opens the fresh parts by what the state says of its cache. */
@@ -50,7 +52,7 @@ static void read_config(state_reader *r, const kvk_cache *old, kvk_cache *c)
     if (r->failed)
         return;
     require_memory(r, cache_open_parts(c, old->memory, &config));
-    if (c->windows && c->groups)
+    if (c->windows && c->groups && c->near_first)
         take_groups(old, c);
     c->next_epoch = get64(r);
     c->opened = get64(r);

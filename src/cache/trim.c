@@ -4,20 +4,14 @@
 
 #include <string.h>
 
-moment eviction_moment(const kvk_cache *c, const sequence *s, uint32_t n_tokens, const flight *ending)
+moment eviction_moment(const sequence *s, uint32_t n_tokens)
 {
-    moment at = {n_tokens, n_tokens};
-    kvk_seq handle = sequence_handle(c, s);
-    for (const flight *b = c->batches; s->n_in_flight && b < c->batches + c->n_batches; b++)
-        for (uint32_t i = 0; b != ending && i < b->n; i++)
-            if (b->entries[i].seq == handle)
-                at.settled = min_u32(at.settled, b->entries[i].end - b->entries[i].n_query);
-    return at;
+    return (moment){n_tokens, min_u32(n_tokens, s->unsettled)};
 }
 
-moment eviction_now(const kvk_cache *c, const sequence *s)
+moment eviction_now(const sequence *s)
 {
-    return eviction_moment(c, s, s->n_tokens, NULL);
+    return eviction_moment(s, s->n_tokens);
 }
 
 /* ---- views */
@@ -80,21 +74,11 @@ uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group
 
 /* ---- the smallest budget that keeps a share of the mass */
 
-static int goes_before(const evict_scratch *e, uint32_t a, uint32_t b)
-{
-    if (e->tier[a] != e->tier[b])
-        return e->tier[a] < e->tier[b];
-    return e->score[a] < e->score[b];
-}
-
-uint32_t eviction_next(const kvk_cache *c, uint32_t n)
+policy_queue eviction_queue(const kvk_cache *c, uint32_t n)
 {
     const evict_scratch *e = &c->evict;
-    uint32_t best = UINT32_MAX;
-    for (uint32_t k = 0; k < n; k++)
-        if (e->eligible[k] && (best == UINT32_MAX || goes_before(e, k, best)))
-            best = k;
-    return best;
+    const policy_scratch ranked = {e->score, e->tier, e->order};
+    return policy_queue_of(&ranked, e->eligible, n, e->order);
 }
 
 static double total_score(const evict_scratch *e, uint32_t n)
@@ -105,19 +89,21 @@ static double total_score(const evict_scratch *e, uint32_t n)
     return total;
 }
 
-/* How many pages may go so that the rest keeps the target share, `most` at most. Uses up the scratch. */
+/* How many pages may go so that the rest keeps the target share, `most` at most. */
 static uint32_t pages_to_spare(const kvk_cache *c, const eviction *e, const kvk_policy_view *view, uint32_t most)
 {
     const evict_scratch *scratch = &c->evict;
     double lost = e->groups[view->group].lost;
     policy_rank(eviction_policy(e), view, scratch->score, scratch->tier);
-    double allowed = (1 - (double)e->settings.target) * (total_score(scratch, view->n) + lost);
+    double total = total_score(scratch, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
+    if (!(total > 0)) /* nothing was observed yet: nobody knows what can be spared */
+        return 0;
+    policy_queue q = eviction_queue(c, view->n);
     for (uint32_t n = 0; n < most; n++) {
-        uint32_t next = eviction_next(c, view->n);
+        uint32_t next = policy_queue_next(&q);
         if (next == UINT32_MAX || lost + (double)scratch->score[next] > allowed)
             return n;
         lost += (double)scratch->score[next];
-        scratch->eligible[next] = 0;
     }
     return most;
 }
@@ -139,16 +125,14 @@ static int aims(const kvk_cache *c, const eviction *e, const kvk_policy_view *vi
     return e->settings.target > 0 && view->n_tokens % page_tokens(c) == 0;
 }
 
-static uint32_t wanted(const kvk_cache *c, const sequence *s, moment at, const kvk_policy_view *view)
+static uint32_t wanted(const kvk_cache *c, const sequence *s, const kvk_policy_view *view)
 {
     const eviction *e = s->eviction;
-    uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor), more;
+    uint32_t over = pages_over(c, s, view), floor = pages_of_tokens(c, e->settings.floor);
     uint32_t held = view->n + 1; /* with the page that the next token begins */
     if (!aims(c, e, view) || held <= floor)
         return over;
-    more = pages_to_spare(c, e, view, held - floor);
-    eviction_eligible(c, s, view->group, at, view);
-    return max_u32(over, more);
+    return max_u32(over, pages_to_spare(c, e, view, held - floor));
 }
 
 static int asks(const kvk_cache *c, const eviction *e, const kvk_policy_view *view)
@@ -201,7 +185,7 @@ static void plan_group(const kvk_cache *c, const sequence *s, moment at, uint32_
     to->lanes = copy_lanes(policy, &view, lanes, to->lanes);
     eviction_eligible(c, s, g, at, &view);
     view.eligible = e->eligible;
-    uint32_t want = wanted(c, s, at, &view);
+    uint32_t want = wanted(c, s, &view);
     policy_scratch scratch = {e->score, e->tier, e->order};
     e->counts[g] = want || asks(c, s->eviction, &view) ? policy_choose(policy, &view, want, &scratch, to->victims) : 0;
     e->weights[g] = weigh(c, policy, &view, to->victims);

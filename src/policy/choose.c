@@ -9,89 +9,57 @@ void policy_rank(const kvk_policy *policy, const kvk_policy_view *view, float *s
         return;
     memset(score, 0, view->n * sizeof *score);
     memset(tier, 0, view->n * sizeof *tier);
-    if (!policy->rank || view->n == 0)
+    if (!policy->rank)
         return;
     policy->rank(view, score, tier);
     for (uint32_t i = 0; i < view->n; i++)
         score[i] = isnan(score[i]) ? -INFINITY : score[i];
 }
 
-/* ---- The lowest pages ---------------------------------------------------------------------------------------- */
+/* ---- The order in which pages go ----------------------------------------------------------------------------- */
 
-/* Pages among which some are sought. */
-typedef struct field {
-    const float *score;
-    const uint8_t *tier;
-    const uint8_t *eligible;
-    const uint32_t *taken; /* 1: it goes already */
-    uint32_t n;
-} field;
-
-static int goes_before(const field *f, uint32_t a, uint32_t b)
+static int goes_before(const policy_queue *q, uint32_t a, uint32_t b)
 {
-    if (f->tier[a] != f->tier[b])
-        return f->tier[a] < f->tier[b];
-    if (f->score[a] != f->score[b])
-        return f->score[a] < f->score[b];
+    if (q->tier[a] != q->tier[b])
+        return q->tier[a] < q->tier[b];
+    if (q->score[a] != q->score[b])
+        return q->score[a] < q->score[b];
     return a < b;
 }
 
-static int open_to(const field *f, uint32_t page)
+static void sink(const policy_queue *q, uint32_t at)
 {
-    return f->eligible[page] && !f->taken[page];
-}
-
-static uint32_t lowest_one(const field *f, uint32_t *out)
-{
-    uint32_t best = f->n;
-    for (uint32_t i = 0; i < f->n; i++)
-        if (open_to(f, i) && (best == f->n || goes_before(f, i, best)))
-            best = i;
-    if (best == f->n)
-        return 0;
-    *out = best;
-    return 1;
-}
-
-/* A heap of the lowest pages so far, the last of them to go at its root. */
-static void sink_root(const field *f, uint32_t *heap, uint32_t n, uint32_t at)
-{
-    uint32_t page = heap[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && goes_before(f, heap[child], heap[child + 1]))
+    uint32_t *heap = q->pages, page = heap[at];
+    for (uint32_t child; (child = 2 * at + 1) < q->n; at = child) {
+        if (child + 1 < q->n && goes_before(q, heap[child + 1], heap[child]))
             child++;
-        if (!goes_before(f, page, heap[child]))
+        if (!goes_before(q, heap[child], page))
             break;
         heap[at] = heap[child];
     }
     heap[at] = page;
 }
 
-static void make_heap(const field *f, uint32_t *heap, uint32_t n)
+policy_queue policy_queue_of(const policy_scratch *ranked, const uint8_t *eligible, uint32_t n, uint32_t *pages)
 {
-    for (uint32_t at = n / 2; at-- > 0;)
-        sink_root(f, heap, n, at);
+    policy_queue q = {ranked->score, ranked->tier, pages, 0};
+    for (uint32_t i = 0; i < n; i++)
+        if (eligible[i])
+            pages[q.n++] = i;
+    for (uint32_t at = q.n / 2; at-- > 0;)
+        sink(&q, at);
+    return q;
 }
 
-/* The `want` lowest into heap[want], in any order. Returns how many there are. */
-static uint32_t lowest(const field *f, uint32_t want, uint32_t *heap)
+uint32_t policy_queue_next(policy_queue *q)
 {
-    uint32_t n = 0;
-    if (want == 1)
-        return lowest_one(f, heap);
-    for (uint32_t i = 0; i < f->n && want; i++) {
-        if (!open_to(f, i))
-            continue;
-        if (n < want) {
-            heap[n++] = i;
-            if (n == want)
-                make_heap(f, heap, n);
-        } else if (goes_before(f, i, heap[0])) {
-            heap[0] = i;
-            sink_root(f, heap, n, 0);
-        }
-    }
-    return n;
+    if (q->n == 0)
+        return UINT32_MAX;
+    uint32_t next = q->pages[0];
+    q->pages[0] = q->pages[--q->n];
+    if (q->n)
+        sink(q, 0);
+    return next;
 }
 
 /* ---- What the policy says, made safe ------------------------------------------------------------------------- */
@@ -110,14 +78,34 @@ static uint32_t take_answer(const kvk_policy_view *view, const uint32_t *answer,
     return found;
 }
 
+/* The usual decode step gives up one page: a heap is more than it needs. UINT32_MAX if none is left. */
+static uint32_t lowest_one(const policy_queue *rank, const kvk_policy_view *view, const uint32_t *taken)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t i = 0; i < view->n; i++)
+        if (view->eligible[i] && !taken[i] && (best == UINT32_MAX || goes_before(rank, i, best)))
+            best = i;
+    return best;
+}
+
+/* Marks the `want` lowest of those that are not taken yet. */
 static void take_lowest(const kvk_policy *policy, const kvk_policy_view *view, uint32_t want, const policy_scratch *s,
                         uint32_t *room)
 {
+    uint32_t *taken = s->order, page;
     policy_rank(policy, view, s->score, s->tier);
-    field f = {s->score, s->tier, view->eligible, s->order, view->n};
-    uint32_t n = lowest(&f, want, room);
-    for (uint32_t i = 0; i < n; i++)
-        s->order[room[i]] = 1;
+    if (want == 1) {
+        policy_queue none = {s->score, s->tier, room, 0};
+        page = lowest_one(&none, view, taken);
+        if (page != UINT32_MAX)
+            taken[page] = 1;
+        return;
+    }
+    policy_queue q = policy_queue_of(s, view->eligible, view->n, room);
+    while (want && (page = policy_queue_next(&q)) != UINT32_MAX) {
+        want -= !taken[page];
+        taken[page] = 1;
+    }
 }
 
 uint32_t policy_choose(const kvk_policy *policy, const kvk_policy_view *view, uint32_t want,

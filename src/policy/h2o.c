@@ -77,47 +77,66 @@ static uint32_t count(const kvk_policy_view *view, float pool)
     return n;
 }
 
-/* The lowest page of a pool that may go; n if none may. */
-static uint32_t lowest(const kvk_policy_view *view, float pool)
+static int goes_after(const float *sum, uint32_t a, uint32_t b)
 {
-    uint32_t best = view->n;
-    for (uint32_t i = 0; i < view->n; i++)
-        if (view->eligible[i] && view->scores[POOL][i] == pool &&
-            (best == view->n || view->scores[SUM][i] < view->scores[SUM][best]))
-            best = i;
-    return best;
+    return sum[a] != sum[b] ? sum[a] > sum[b] : a > b;
 }
 
-/* Makes room in both pools after a page entered the recent one. Returns the page that has to go, n if none has. */
-static uint32_t settle(const kvk_policy_view *view, pool_sizes sizes)
+/* A heap of pages, the last of them to go at its root. */
+static void sink(const float *sum, uint32_t *heap, uint32_t n, uint32_t at)
 {
-    float *pool = view->scores[POOL];
-    uint32_t page = count(view, recent_pool) > sizes.recent ? lowest(view, recent_pool) : view->n;
-    if (page == view->n)
-        return page;
-    if ((double)view->scores[SUM][page] > view->knobs[THRESHOLD]) {
-        pool[page] = heavy_pool;
-        page = count(view, heavy_pool) > sizes.heavy ? lowest(view, heavy_pool) : view->n;
+    uint32_t page = heap[at];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && goes_after(sum, heap[child + 1], heap[child]);
+        if (!goes_after(sum, heap[child], page))
+            break;
+        heap[at] = heap[child];
     }
-    if (page < view->n)
-        pool[page] = dropped;
-    return page;
+    heap[at] = page;
 }
 
+/* What a pool has too much: its lowest pages that may go, into out[]. Returns how many. O(n log excess). */
+static uint32_t excess_of(const kvk_policy_view *view, float pool, uint32_t size, uint32_t *out)
+{
+    const float *sum = view->scores[SUM];
+    uint32_t held = count(view, pool), excess = held > size ? held - size : 0, n = 0;
+    for (uint32_t i = 0; i < view->n && excess; i++) {
+        if (!view->eligible[i] || view->scores[POOL][i] != pool)
+            continue;
+        if (n < excess) {
+            out[n++] = i;
+            for (uint32_t at = n == excess ? n / 2 : 0; at-- > 0;)
+                sink(sum, out, n, at);
+        } else if (goes_after(sum, out[0], i)) {
+            out[0] = i;
+            sink(sum, out, n, 0);
+        }
+    }
+    return n;
+}
+
+/* Pages enter the recent pool by position, and each time the lowest of a pool that is too long leaves it. What leaves
+ * in the end are the lowest of all that were in it, whatever the order, so each pool is looked through once. */
 static uint32_t choose(const kvk_policy_view *view, uint32_t want, uint32_t *victims)
 {
     (void)want; /* what is wanted beyond what leaves the pools goes by rank */
+    float *pool = view->scores[POOL];
     if (view->knobs[EXIT] == 0 || view->budget == 0)
         return 0;
     pool_sizes sizes = sizes_of(view);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < view->n; i++) {
-        if (!view->eligible[i] || view->scores[POOL][i] != outside)
-            continue;
-        view->scores[POOL][i] = recent_pool;
-        victims[n] = settle(view, sizes);
-        n += victims[n] < view->n;
+    for (uint32_t i = 0; i < view->n; i++)
+        if (view->eligible[i] && pool[i] == outside)
+            pool[i] = recent_pool;
+    uint32_t leaving = excess_of(view, recent_pool, sizes.recent, victims), n = 0;
+    for (uint32_t k = 0; k < leaving; k++) {
+        int enters = (double)view->scores[SUM][victims[k]] > view->knobs[THRESHOLD];
+        pool[victims[k]] = enters ? heavy_pool : dropped;
+        victims[n] = victims[k];
+        n += !enters;
     }
+    leaving = excess_of(view, heavy_pool, sizes.heavy, victims + n);
+    for (uint32_t k = 0; k < leaving; k++)
+        pool[victims[n++]] = dropped;
     return n;
 }
 

@@ -13,7 +13,7 @@ typedef struct scales {
 
 static const float *peaks_of(const kvk_near *near, uint32_t page)
 {
-    return near->peaks + (size_t)page * near->layers * near->heads;
+    return near->peaks + page * near->stride;
 }
 
 static float damped(uint32_t page, double damping)

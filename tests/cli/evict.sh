@@ -123,6 +123,7 @@ refuses "kvkeep replay: field --print: means nothing in mode evict" --print
 refuses "kvkeep replay: field --record: means nothing in mode evict" --record out.jsonl
 refuses "kvkeep replay: field masses/six.npy: a second file: mode evict takes one" masses/six.npy masses/six.npy
 refuses "kvkeep replay: field --steps: means nothing for a file of masses" --steps 9 masses/six.npy
+refuses "kvkeep replay: field --seed: means nothing for a file of masses" --seed 9 masses/six.npy
 refuses "kvkeep replay: field --groups: means nothing for a file of masses" --groups 9 masses/six.npy
 refuses "kvkeep replay: field --page-tokens: means nothing for a file of masses" --page-tokens 16 masses/six.npy
 for option in "--policy h2o" "--budget 20%" "--steps 9" "--groups 2"; do

@@ -177,7 +177,7 @@ for command in replay bench info; do
     done < <(grep -oE -- '--[a-z][a-z-]*' <<<"$out" | grep -vx -- --help | sort -u)
 done
 succeeds bench --help
-suites=$(sed -nE '1s/.*\[([a-z|]+)\]$/\1/p' <<<"$out")
+suites=$(sed -nE '1,2s/.*\[([a-z]+(\|[a-z]+)+)\]$/\1/p' <<<"$out")
 [[ -n $suites ]] || complain "bench --help names no suite"
 for suite in ${suites//|/ }; do
     grep -qE "^\.Cm $suite\b" "$manual" || complain "the manual has no suite $suite"

@@ -138,11 +138,18 @@ void world_reserve(world *w, kvk_seq handle, uint32_t n, kvk_effort effort)
         twin_can_reserve(&w->twin, handle, n, effort) == KVK_OK)
         return; /* with windows a sequence can become longer than the twin can remember */
     world_say(w, "reserve %llu %u effort %u", print(handle), n, effort);
+    int can = kvk_can_reserve(w->cache, handle, n, effort);
     do {
         world_arm(w);
         rc = kvk_reserve(w->cache, handle, n, effort);
     } while (world_struck(w, rc));
     world_expect(w, "kvk_reserve", twin_reserve(&w->twin, handle, n, effort), rc);
+    world_expect(w, "what kvk_can_reserve said",
+                 rc >= 0             ? KVK_OK
+                 : rc == KVK_ENEVER  ? KVK_NEVER
+                 : rc == KVK_ENOPAGE ? KVK_LATER
+                                     : rc,
+                 can);
     if (rc >= 0 && n)
         world_bind(w, handle);
 }

@@ -29,8 +29,9 @@ static uint32_t mix_near(uint32_t hash, const kvk_near *near)
     uint32_t channels = near->layers * near->heads;
     hash = mix(mix(hash, near->layers), near->heads);
     for (uint32_t i = 0; i < near->n_pages * channels; i++) {
-        if (near->peaks[i] > 0)
-            hash = mix_floats(mix(hash, i), &near->peaks[i], 1);
+        const float *peak = near->peaks + i / channels * near->stride + i % channels;
+        if (*peak > 0)
+            hash = mix_floats(mix(hash, i), peak, 1);
     }
     return hash;
 }
@@ -76,6 +77,18 @@ static kvk_protection witness_protect(const double *knobs, uint32_t budget, uint
     return (kvk_protection){(uint32_t)knobs[SINKS], (uint32_t)knobs[RECENT]};
 }
 
+/* The number of page i for all groups, once something is known of it in this one; else NULL. */
+static float *witness_shared(const kvk_policy_view *v, uint32_t i)
+{
+    const kvk_near *near = v->near ? &v->near[v->group] : NULL;
+    uint32_t channels = near ? near->layers * near->heads : 0;
+    for (uint32_t k = 0; k < channels && v->index[i] < near->n_pages; k++) {
+        if (near->peaks[v->index[i] * near->stride + k] > 0)
+            return &v->shared[v->index[i]];
+    }
+    return NULL;
+}
+
 static void witness_observe(const kvk_policy_view *v, const kvk_observation *seen)
 {
     uint32_t hash = mix(mix(mix_view(v), seen->first_query), seen->n_queries);
@@ -84,6 +97,8 @@ static void witness_observe(const kvk_policy_view *v, const kvk_observation *see
         v->scores[SUM][i] += seen->mean[i];
         v->scores[SIGN][i] = (float)(mix(hash, i) % 64) / 64;
         v->scores[TIMES][i] += 1;
+        if (witness_shared(v, i))
+            *witness_shared(v, i) += (float)(v->group + 1) / 64;
     }
 }
 
@@ -91,6 +106,7 @@ static void witness_rank(const kvk_policy_view *v, float *score, uint8_t *tier)
 {
     for (uint32_t i = 0; i < v->n; i++) {
         score[i] = v->scores[SUM][i] + v->scores[SIGN][i] + v->scores[TIMES][i] / 64;
+        score[i] += witness_shared(v, i) ? *witness_shared(v, i) : 0;
         tier[i] = v->index[i] % 4 == 3;
     }
 }
@@ -113,6 +129,7 @@ const kvk_policy world_witness = {.size = sizeof(kvk_policy),
                                   .text = "keeps what the tests can foresee",
                                   .knobs = witness_knobs,
                                   .n_scores = N_SCORES,
+                                  .n_shared = 1,
                                   .score_is_mass = 1,
                                   .needs = witness_needs,
                                   .budget = witness_budget,

@@ -146,6 +146,8 @@ static uint32_t count_spare(const twin *t, twin_seq *s, uint32_t group, twin_mom
     twin_look(t, s, group, at, &v);
     double sum = twin_rank(s, &v), lost = s->eviction.lost[group];
     double allowed = (1 - s->eviction.target) * (sum + lost);
+    if (sum + lost == 0)
+        return 0;
     uint32_t held = v.view.n + (at.n_tokens % t->config.page_tokens == 0), n = 0;
     for (uint32_t i; held - n > twin_pages_for(t, s->eviction.floor) && (i = twin_lowest(&v, goes)) < v.view.n; n++) {
         lost += (double)v.score[i];

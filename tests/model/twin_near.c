@@ -42,6 +42,7 @@ void twin_near_cut(const twin *t, twin_seq *s, uint32_t entry)
         uint32_t n = (TWIN_ENTRIES - entry) * t->n_near[g];
         memset(s->eviction.near[g] + entry * t->n_near[g], 0, n * sizeof(float));
     }
+    memset(s->eviction.shared + entry, 0, (TWIN_ENTRIES - entry) * sizeof(float));
 }
 
 void twin_near_take(twin *t, twin_seq *s, uint32_t group, uint32_t entry, const float *values)

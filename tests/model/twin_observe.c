@@ -83,7 +83,7 @@ static bool values_are_valid(const twin *t, const shown *w)
             return false;
         if ((needs & KVK_NEED_NEAR) && w->m->near &&
             !are_within(w->m->near + g * w->m->near_stride + w->near_at[g],
-                        (uint64_t)w->used * w->n_near[g] * t->n_near[g], INFINITY))
+                        (uint64_t)w->used * w->n_near[g] * t->n_near[g], (double)INFINITY))
             return false;
     }
     return true;
@@ -162,7 +162,7 @@ static void observe_row(const twin *t, const shown *w, uint32_t group, uint32_t 
                             .n_queries = w->n_queries,
                             .mean = mean,
                             .peak = m->peak && (needs & KVK_NEED_PEAK) ? peak : NULL};
-    if (e->policy->observe && v.view.n)
+    if (e->policy->observe && v.view.n && (needs & KVK_NEED_MEAN))
         e->policy->observe(&v.view, &seen);
     twin_keep_numbers(w->s, &v);
     note_masses(w->s, group, &seen, v.view.n);

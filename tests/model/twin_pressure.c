@@ -31,6 +31,7 @@ static int recompute(twin *t, twin_seq *s)
     s->first_taint = UINT32_MAX;
     twin_near_cut(t, s, 0);
     s->eviction.asked_at = 0;
+    memset(s->eviction.lost, 0, sizeof s->eviction.lost);
     return gone;
 }
 

@@ -10,7 +10,9 @@ uint32_t twin_needs(const twin *t, const twin_seq *s)
     for (uint32_t g = 0; g < t->config.n_groups; g++)
         near = near || t->n_near[g];
     uint32_t needs = e->policy && e->policy->needs ? e->policy->needs(e->knobs, near) : 0;
-    return near ? needs : needs & ~(uint32_t)KVK_NEED_NEAR;
+    if (!near)
+        needs &= ~(uint32_t)KVK_NEED_NEAR;
+    return needs & (KVK_NEED_PEAK | KVK_NEED_NEAR) ? needs | KVK_NEED_MEAN : needs;
 }
 
 static uint32_t budget_without_slope(const kvk_eviction *from, const twin_eviction *e)

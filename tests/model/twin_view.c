@@ -43,6 +43,7 @@ static void look_at_near(const twin *t, twin_seq *s, twin_view *v)
 {
     for (uint32_t g = 0; g < t->config.n_groups; g++)
         v->near[g] = (kvk_near){.peaks = s->eviction.near[g],
+                                .stride = t->n_near[g],
                                 .n_pages = TWIN_ENTRIES,
                                 .layers = t->near_layers[g],
                                 .heads = t->near_layers[g] ? t->n_near[g] / t->near_layers[g] : 0};

@@ -255,6 +255,7 @@ static void reserve_compared(lab *l, subject *s, uint32_t n_tokens)
         twin_rank(s->twin, g, now, &r[g]);
         compare_scores(l, s, g, &r[g]);
     }
+    LAB_HOLDS(kvk_can_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM) == KVK_OK);
     LAB_HOLDS(kvk_reserve(l->cache, s->seq, n_tokens, KVK_RECLAIM) >= 0);
     for (uint32_t g = 0; g < l->n_groups; g++) {
         twin_choose(s->twin, g, now, &r[g]);

@@ -210,6 +210,22 @@ START_TEST(a_sum_is_measured_by_its_queries)
 }
 END_TEST
 
+/* The mean of a query is that of the queries that are in the sum. */
+START_TEST(a_sum_is_divided_by_its_queries)
+{
+    static kvk_page_score after[64];
+    trial *t = trial_of("tova", 0);
+    uint32_t summed[2] = {4, 1};
+    t->batch.masses.n_summed = summed;
+    ck_assert_int_ge(kvk_batch_end(t->l.cache, t->batch.id, &t->batch.result), 0);
+    uint32_t n = lab_scores(&t->l, &t->a, 1, after);
+    ck_assert_uint_eq(n, listed(t, 1, 0));
+    for (uint32_t i = 0; i < n; i++)
+        ck_assert_double_eq((double)after[i].score, (double)t->batch.mean[1][i] / 4);
+    end_trial(t);
+}
+END_TEST
+
 /* A table as it was. */
 typedef struct snapshot {
     uint32_t group, n;
@@ -295,6 +311,68 @@ START_TEST(without_masses_nothing_is_learnt)
 }
 END_TEST
 
+/* ---- What a policy asks for ---------------------------------------------------------------------------------- */
+
+static uint32_t asks(const double *knobs, int has_near)
+{
+    (void)has_near;
+    return (uint32_t)knobs[0];
+}
+
+/* Peaks are all that it uses, and all that it asks for. */
+static void take_peaks(const kvk_policy_view *view, const kvk_observation *seen)
+{
+    ck_assert(view->knobs[0] > 0 && seen->mean && seen->peak);
+    memcpy(view->scores[0], seen->peak, view->n * sizeof(float));
+}
+
+static void rank_peaks(const kvk_policy_view *view, float *score, uint8_t *tier)
+{
+    (void)tier;
+    memcpy(score, view->scores[0], view->n * sizeof(float));
+}
+
+static const kvk_knob asked_knob = {"asks", 0, 15, 0, 1, "what it asks for"};
+static const kvk_policy by_peak = {.size = sizeof by_peak,
+                                   .name = "by_peak",
+                                   .text = "keeps what once had a high peak",
+                                   .n_knobs = 1,
+                                   .knobs = &asked_knob,
+                                   .n_scores = 1,
+                                   .needs = asks,
+                                   .observe = take_peaks,
+                                   .rank = rank_peaks};
+
+/* Since nothing is observed without the mass, a plan asks for it wherever it asks for anything. */
+START_TEST(who_asks_for_peaks_is_told_them)
+{
+    static const uint32_t asked[] = {0, KVK_NEED_PEAK}, needed[] = {0, KVK_NEED_MEAN | KVK_NEED_PEAK};
+    const float mean[] = {0.5f, 0.5f}, peak[] = {0.75f, 0.25f};
+    const kvk_masses told = {.size = sizeof told, .stride = 2, .mean = mean, .peak = peak};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .masses = &told};
+    lab l;
+    lab_open(&l, &(lab_setup){.page_tokens = 4, .n_groups = 1});
+    kvk_eviction settings;
+    kvk_eviction_init(&settings);
+    settings.choice = (kvk_policy_choice){.policy = &by_peak, .knobs = {asked[_i]}};
+    kvk_batch_entry entry = {.n_query = 8};
+    kvk_page_score scores[2];
+    kvk_plan plan;
+    kvk_batch batch;
+    kvk_plan_init(&plan);
+    ck_assert_int_eq(kvk_seq_open(l.cache, NULL, &entry.seq), 0);
+    ck_assert_int_eq(kvk_seq_set_eviction(l.cache, entry.seq, &settings), 0);
+    ck_assert_int_eq(kvk_reserve(l.cache, entry.seq, 8, KVK_RECLAIM), 2);
+    ck_assert_int_eq(kvk_batch_plan(l.cache, &entry, 1, &plan, &batch), 0);
+    ck_assert_uint_eq(plan.needs, needed[_i]);
+    ck_assert_int_ge(kvk_batch_end(l.cache, batch, &result), 0);
+    ck_assert_int_eq(kvk_seq_scores(l.cache, entry.seq, 0, scores, 2), 2);
+    for (uint32_t i = 0; i < 2; i++)
+        ck_assert(scores[i].score == (_i ? peak[i] : 0));
+    lab_close(&l);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("masses");
@@ -305,9 +383,11 @@ int main(void)
     tcase_add_test(tests, rows_of_rejected_tokens_are_not_looked_at);
     tcase_add_test(tests, shapes_that_do_not_fit_are_refused);
     tcase_add_test(tests, a_sum_is_measured_by_its_queries);
+    tcase_add_test(tests, a_sum_is_divided_by_its_queries);
     tcase_add_test(tests, masses_of_shortened_sequences_are_dropped);
     tcase_add_test(tests, masses_of_closed_sequences_are_dropped);
     tcase_add_test(tests, masses_of_lost_pages_are_dropped);
     tcase_add_test(tests, without_masses_nothing_is_learnt);
+    tcase_add_loop_test(tests, who_asks_for_peaks_is_told_them, 0, 2);
     return run_tests("masses", tests);
 }

@@ -12,10 +12,11 @@ typedef struct trio {
 
 static kvk_eviction without_budget(const char *policy)
 {
+    static const uint32_t no_limit[] = {0};
     kvk_eviction e;
     kvk_eviction_init(&e);
     ck_assert_int_eq(kvk_policy_parse(policy, NULL, &e.choice, NULL, 0), 0);
-    e.budgets = (const uint32_t[]){0};
+    e.budgets = no_limit;
     return e;
 }
 

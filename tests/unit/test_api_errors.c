@@ -9,9 +9,9 @@ START_TEST(every_code_has_a_name_and_a_text)
     static const struct {
         int code;
         const char *name;
-    } codes[] = {{-1, "KVK_EINVAL"}, {-2, "KVK_ENOMEM"},    {-3, "KVK_ENOPAGE"}, {-4, "KVK_ENEVER"},
-                 {-5, "KVK_ESTALE"}, {-6, "KVK_EBUSY"},     {-7, "KVK_ESPACE"},  {-8, "KVK_ESTATE"},
-                 {-9, "KVK_EIO"},    {-10, "KVK_EREENTRY"}, {-11, "KVK_EFORMAT"}};
+    } codes[] = {{-1, "KVK_EINVAL"}, {-2, "KVK_ENOMEM"},    {-3, "KVK_ENOPAGE"},  {-4, "KVK_ENEVER"},
+                 {-5, "KVK_ESTALE"}, {-6, "KVK_EBUSY"},     {-7, "KVK_ESPACE"},   {-8, "KVK_ESTATE"},
+                 {-9, "KVK_EIO"},    {-10, "KVK_EREENTRY"}, {-11, "KVK_EFORMAT"}, {-12, "KVK_EDEVICE"}};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         ck_assert_str_eq(kvk_error_name(codes[i].code), codes[i].name);
         ck_assert_str_ne(kvk_strerror(codes[i].code), "unknown error");

@@ -68,6 +68,27 @@ START_TEST(a_fork_has_room_for_the_near_peaks_of_its_last_page)
 }
 END_TEST
 
+/* Each child is its parent's equal, and takes the place of one before it: what the first few need is all that is ever
+ * needed. One of the places begins with less room, so that it has to grow. */
+START_TEST(forks_of_forks_need_no_more_memory_than_the_first)
+{
+    api_open(32, NULL);
+    kvk_seq parent = api_text(0, 60), smaller = api_text(64, 40), child;
+    set_policy(parent, "h2o:recent=8");
+    set_policy(smaller, "h2o:recent=8");
+    ck_assert_int_ge(kvk_seq_close(cache, smaller), 0);
+    uint64_t before = 0;
+    for (int i = 0; i < 40; i++) {
+        ck_assert_int_eq(kvk_seq_fork(cache, parent, &child), 0);
+        ck_assert_int_ge(kvk_seq_close(cache, parent), 0);
+        parent = child;
+        before = i == 4 ? api_stats().memory_bytes : before;
+    }
+    ck_assert_uint_eq(api_stats().memory_bytes, before);
+    api_close();
+}
+END_TEST
+
 /* Neither a reservation nor a view of it needs a page of the table to be there. */
 START_TEST(an_empty_table_has_nothing_to_rank)
 {
@@ -120,9 +141,42 @@ START_TEST(drafts_do_not_evict_what_an_older_batch_may_take_back)
 }
 END_TEST
 
+/* A page that is given up by its own sequence's budget counts for the reserve of pages as ever: with it the other two
+ * are reserved, and another sequence's page goes before them. */
+START_TEST(pressure_ranks_a_table_as_it_is_before_its_trim)
+{
+    const float mean[] = {0.2f, 0.5f, 0.3f}, peak[] = {0.5f, 0.9f, 0.1f};
+    const kvk_masses masses = {.size = sizeof masses, .mean = mean, .peak = peak, .stride = 3};
+    const kvk_batch_result result = {.size = sizeof result, .n = 1, .masses = &masses};
+    uint32_t positions[4];
+    api_open(5, NULL);
+    kvk_seq seq = api_seq(), other = api_seq();
+    set_policy(other, "h2o:sinks=0:recent=0");
+    ck_assert_int_eq(kvk_reserve(cache, other, 8, KVK_RECLAIM), 2);
+    ck_assert_int_ge(end_with_masses(api_plan(other, 8), 2, 0), 0);
+    kvk_eviction settings;
+    kvk_eviction_init(&settings);
+    settings.budget = 12;
+    ck_assert_int_eq(kvk_policy_parse("keep:sinks=0:recent_share=0:half_life=0:reserve=0.5:importance=2", NULL,
+                                      &settings.choice, NULL, 0),
+                     0);
+    ck_assert_int_eq(kvk_seq_set_eviction(cache, seq, &settings), 0);
+    ck_assert_int_eq(kvk_reserve(cache, seq, 12, KVK_RECLAIM), 3);
+    ck_assert_int_ge(kvk_batch_end(cache, api_plan(seq, 12), &result), 0);
+    ck_assert_int_eq(kvk_reserve(cache, seq, 8, KVK_EVICT), 2);
+    ck_assert_int_eq(kvk_seq_positions(cache, seq, 0, positions, 4), 4);
+    ck_assert_uint_eq(positions[0], 0);
+    ck_assert_uint_eq(positions[1], 4);
+    ck_assert_int_eq(kvk_seq_positions(cache, other, 0, positions, 4), 1);
+    api_close();
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("evict_room", pages_attached_bring_their_near_peaks_into_room_of_their_own,
-                     a_fork_has_room_for_the_near_peaks_of_its_last_page, an_empty_table_has_nothing_to_rank,
-                     drafts_do_not_evict_what_an_older_batch_may_take_back);
+                     a_fork_has_room_for_the_near_peaks_of_its_last_page,
+                     forks_of_forks_need_no_more_memory_than_the_first, an_empty_table_has_nothing_to_rank,
+                     drafts_do_not_evict_what_an_older_batch_may_take_back,
+                     pressure_ranks_a_table_as_it_is_before_its_trim);
 }

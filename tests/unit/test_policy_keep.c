@@ -173,7 +173,7 @@ START_TEST(near_peaks_are_scaled_by_head)
 {
     static const float peaks[][2] = {{100, 100}, {2, 10}, {3, 20}, {1, 30}};
     float found[4];
-    const kvk_near near = {peaks[0], 4, 1, 2};
+    const kvk_near near = {peaks[0], 2, 4, 1, 2};
     const near_pages pages = {NULL, 4, found};
     near_importance(&near, 1, 0, &pages);
     is_about(found[0], 50 / (4.0 / 3));
@@ -190,7 +190,7 @@ START_TEST(unknown_pages_are_in_no_mean_and_early_ones_are_damped)
     static const float peaks[] = {7, 5, 0, 5};
     static const uint32_t table[] = {1, 2, 3, 9};
     float found[4];
-    const kvk_near near = {peaks, 4, 1, 1};
+    const kvk_near near = {peaks, 1, 4, 1, 1};
     const near_pages pages = {table, 4, found};
     near_importance(&near, 1, 4, &pages);
     is_about(found[0], 5.0 / 3 / (25.0 / 12));
@@ -273,7 +273,7 @@ START_TEST(importance_is_as_defined)
     const near_pages pages = {NULL, PAGES, found};
     for (uint32_t g = 0; g < 3; g++) {
         fill(peaks[g], g + 1);
-        groups[g] = (kvk_near){peaks[g], PAGES - g, shapes[g][0], shapes[g][1]};
+        groups[g] = (kvk_near){peaks[g], (uint64_t)shapes[g][0] * shapes[g][1], PAGES - g, shapes[g][0], shapes[g][1]};
     }
     for (uint32_t n = 1; n <= 3; n++) {
         near_importance(groups, n, 4, &pages);
@@ -290,8 +290,9 @@ START_TEST(no_peaks_are_too_large_few_or_many)
     near_pages pages = {NULL, 3, found};
     for (int i = 0; i < 6; i++)
         peaks[i] = FLT_MAX;
-    const kvk_near bad[] = {{peaks, 3, 1, 2},    {peaks, 3, 4097, 1}, {peaks, 3, 1, 4097}, {peaks, 3, 0, 0},
-                            {peaks, 3, 2, 4096}, {peaks, 1, 1, 1},    {NULL, 0, 1, 1}};
+    const kvk_near bad[] = {{peaks, 2, 3, 1, 2}, {peaks, 4097, 3, 4097, 1}, {peaks, 4097, 3, 1, 4097},
+                            {peaks, 0, 3, 0, 0}, {peaks, 8192, 3, 2, 4096}, {peaks, 1, 1, 1, 1},
+                            {NULL, 1, 0, 1, 1}};
     small_table t;
     for (int i = 0; i < 7; i++) {
         near_importance(&bad[i], 1, 4, &pages);
@@ -305,7 +306,7 @@ END_TEST
 
 /* Two groups that hold different pages: by all layers page 1 matters most, by group 1 alone page 3. */
 static const float two_groups[2][4] = {{1, 60, 1, 2}, {1, 1, 1, 2}};
-static const kvk_near two_near[2] = {{two_groups[0], 4, 1, 1}, {two_groups[1], 4, 1, 1}};
+static const kvk_near two_near[2] = {{two_groups[0], 1, 4, 1, 1}, {two_groups[1], 1, 4, 1, 1}};
 
 static void open_near(small_table *t, const char *policy, uint32_t group)
 {

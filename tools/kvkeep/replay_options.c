@@ -205,6 +205,7 @@ static error_t parse_number(int key, const char *text, const arguments *a)
     case KEY_RATE:
         return parse_rate(a, text, c);
     case KEY_SEED:
+        c->seed_given = true;
         return arguments_whole(a, "--seed", text, any, &c->trace.seed);
     default:
         return parse_serving(key, text, a);
@@ -319,6 +320,8 @@ static error_t check_evict(const arguments *a)
         return refuse_together(a, c->files[1], "a second file: mode evict takes one");
     if (c->n_files && c->evict.generated_only)
         return refuse_together(a, c->evict.generated_only, "means nothing for a file of masses");
+    if (c->n_files && c->seed_given)
+        return refuse_together(a, "--seed", "means nothing for a file of masses");
     if (c->n_files && c->replay.page_tokens)
         return refuse_together(a, "--page-tokens", "means nothing for a file of masses");
     return replay_evict_complete(a);

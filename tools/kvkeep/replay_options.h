@@ -16,6 +16,7 @@ typedef struct replay_command {
     const char *traces_only; /* an option given that means nothing for an op log; NULL: none */
     const char *not_evict;   /* likewise, for mode evict */
     bool json, print;
+    bool seed_given;
     bool all_reclaims;               /* every reclaim order, compared */
     bool curve;                      /* pools of many sizes */
     uint32_t curve_points;           /* how many; 0: as the mode has it */
