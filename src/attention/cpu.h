@@ -47,7 +47,7 @@ typedef struct cpu_state {
 typedef struct cpu_scratch {
     cpu_state state;
     float *q, *u;         /* [BLOCK_ROWS][padded] */
-    float *scores;        /* [BLOCK_ROWS][TILE] */
+    float *scores;        /* [BLOCK_ROWS][TILE], and room for three rows more */
     float *sums;          /* [BLOCK_ROWS][LANES] */
     float *keys, *values; /* [TILE][padded] rows that were converted */
 } cpu_scratch;
