@@ -237,7 +237,7 @@ static void weigh(const work *x, const cpu_tile *t, uint32_t row, float *scores)
     float max = largest(top);
     if (max > x->state.max[row])
         raise_max(x, row, max);
-    max = x->state.max[row] == -INFINITY ? 0 : x->state.max[row]; /* all are masked: their weights are 0 */
+    max = x->state.max[row]; /* -inf if all are masked: then they are 0 as well */
     float *to = x->scratch->sums + row * LANES;
     floats sums = floats_at(to);
     for (uint32_t i = 0; i < t->n; i += WIDTH) {

@@ -294,7 +294,7 @@ INLINE float sum_of(floats x)
 
 /* ---- functions */
 
-/* 2^x, relative error below 2e-7; 0 where it is below the smallest normal float, as for -inf. For x below 128. */
+/* 2^x, relative error below 2e-7; 0 where it is below the smallest normal float, and for NaN. For x below 128. */
 INLINE floats exp2_of(floats x)
 {
     const float magic = 12582912.0f; /* 1.5 * 2^23: the sum's unit is 1, its last bits the nearest integer */

@@ -12,7 +12,7 @@
 
 static const uint32_t two[] = {54, 97}, one[] = {97}, most_of_a_page[] = {1000}, parts[] = {5000, 3, 2500};
 static const uint32_t late[] = {47, 130}, late_queries[] = {40, 70}, few[] = {3, 9}, many[] = {700},
-                      many_queries[] = {300}, drafts[] = {3, 1, 2};
+                      over_a_border[] = {28, 56}, many_queries[] = {300}, drafts[] = {3, 1, 2};
 
 #define DECODE(texts) .n = sizeof(texts) / sizeof *(texts), .lengths = (texts)
 #define CHUNKS(texts, of_them) DECODE(texts), .queries = (of_them)
@@ -45,6 +45,8 @@ static const grid_shape shapes[] = {
     SHAPE("many queries", F16, F32, 16, 2, 2, 64, CHUNKS(many, many_queries), .features = GRID_NEAR_ERROR),
     SHAPE("many queries, all else", I8, F32, 16, 2, 3, 48, CHUNKS(many, many_queries), .window = 90, .soft_cap = 3,
           .features = GRID_ALIBI | GRID_SINKS | GRID_EVICTED | GRID_ROWS | GRID_GAPS | GRID_NEAR_ERROR),
+    SHAPE("4 and 12 tokens of pages of 16", F16, F32, 16, 2, 4, 64, DECODE(over_a_border), .window = 16),
+    SHAPE("8 and 24 tokens of pages of 32", F16, F32, 32, 2, 4, 64, DECODE(over_a_border), .window = 32),
     SHAPE("a negative scale", F16, F32, 16, 2, 4, 64, DECODE(two), .scale = -0.25f),
 };
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
@@ -58,11 +60,15 @@ static const grid_shape *shape_of(int i)
 
 /* ---- a run */
 
-/* A run with kernels and scratch for so many threads; the workspace is NaN before. */
+/* A run with kernels and scratch for so many threads, and what the workspace is filled with before. */
 typedef struct version {
     const cpu_kernels *kernels;
     uint32_t n_threads;
+    int poison;
 } version;
+
+#define POISON_NAN 0xff
+#define POISON_LARGE 0x7f
 
 static int run(void *ctx, const grid_case *c, const kvk_attention_out *out)
 {
@@ -72,7 +78,7 @@ static int run(void *ctx, const grid_case *c, const kvk_attention_out *out)
     ck_assert_int_ge(bytes, 0);
     void *workspace = aligned_alloc(64, ((size_t)bytes + 64) / 64 * 64);
     ck_assert_ptr_nonnull(workspace);
-    memset(workspace, 0xff, (size_t)bytes);
+    memset(workspace, v->poison, (size_t)bytes);
     int rc = cpu_attention(v->kernels, &c->attention, out, workspace, (uint64_t)bytes);
     free(workspace);
     return rc;
@@ -80,9 +86,11 @@ static int run(void *ctx, const grid_case *c, const kvk_attention_out *out)
 
 static void agrees(int i, const cpu_kernels *kernels)
 {
-    version v = {kernels, 2};
-    if (kernels)
-        grid_check(shape_of(i), GRID_FLOAT, run, &v);
+    version nan = {kernels, 2, POISON_NAN}, large = {kernels, 2, POISON_LARGE};
+    if (!kernels)
+        return;
+    grid_check(shape_of(i), GRID_FLOAT, run, &nan);
+    grid_check(shape_of(i), GRID_FLOAT, run, &large);
 }
 
 START_TEST(base_agrees)
@@ -116,7 +124,7 @@ START_TEST(threads_change_no_bit)
     grid_case *c = grid_open(shape);
     grid_result *r[2] = {grid_result_open(c, KVK_F32), grid_result_open(c, KVK_F32)};
     for (uint32_t i = 0; i < 2; i++) {
-        version v = {cpu_kernels_base(), i == 0 ? 1 : 8};
+        version v = {cpu_kernels_base(), i == 0 ? 1 : 8, POISON_NAN};
         ck_assert_int_eq(run(&v, c, &r[i]->out), 0);
     }
     are_the_same(r[0]->out.o, r[1]->out.o, r[0]->o_elements * sizeof(float), shape);
@@ -169,7 +177,7 @@ START_TEST(nothing_asked_for_is_no_work)
 {
     grid_case *c = grid_open(&shapes[0]);
     kvk_attention_out out;
-    version v = {cpu_kernels_base(), 2};
+    version v = {cpu_kernels_base(), 2, POISON_NAN};
     kvk_attention_out_init(&out);
     ck_assert_int_eq(run(&v, c, &out), 0);
     c->attention.n = 0;
