@@ -1,0 +1,8 @@
+#include "cuda/decode.cuh"
+#include "cuda/kernels.cuh"
+
+const decode_kernels decode_f16_i8 = {KVK_I8,
+                                      KVK_F16,
+                                      {KVK_DECODE_KERNEL(f16_math, i8_kv, 64), KVK_DECODE_KERNEL(f16_math, i8_kv, 80),
+                                       KVK_DECODE_KERNEL(f16_math, i8_kv, 96), KVK_DECODE_KERNEL(f16_math, i8_kv, 128),
+                                       KVK_DECODE_KERNEL(f16_math, i8_kv, 256)}};
