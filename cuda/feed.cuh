@@ -101,20 +101,52 @@ template <class S> class feeder
         return page.is_listed && position <= work.newest && position > work.before_oldest;
     }
 
-    KVK_DEVICE void copy_rows(unsigned char *stage)
+    KVK_DEVICE const unsigned char *row_of(const page_of_strip &page, uint32_t token) const
+    {
+        return page.at + value * p.kv.value_stride +
+               static_cast<uint64_t>(token) * static_cast<uint32_t>(p.kv.token_stride);
+    }
+
+    /* Rows of any pages, whatever a row's segments are. */
+    KVK_DEVICE void copy_any_rows(unsigned char *stage)
     {
         uint32_t lane = threadIdx.x % 32;
-        page_of_strip page = find(0);
 #pragma unroll
         for (uint32_t i = 0; i < (16 * S::segments + 31) / 32; i++) {
-            uint32_t row = (i * 32 + lane) / S::segments, segment = (i * 32 + lane) % S::segments;
-            if (p.plan.strip_shift < 4)
-                page = find(row >> p.plan.strip_shift);
-            uint32_t token = token_of(row), stride = static_cast<uint32_t>(p.kv.token_stride);
-            const unsigned char *from = page.at + value * p.kv.value_stride + static_cast<uint64_t>(token) * stride;
+            uint32_t row = (i * 32 + lane) / S::segments, segment = (i * 32 + lane) % S::segments,
+                     token = token_of(row);
+            page_of_strip page = find(row >> p.plan.strip_shift);
             if (row < STRIP_TOKENS)
-                copy_async<16>(stage + row * S::row_stride + segment * 16, from + segment * 16, is_seen(page, token));
+                copy_async<16>(stage + row * S::row_stride + segment * 16, row_of(page, token) + segment * 16,
+                               is_seen(page, token));
         }
+    }
+
+    /* Rows of one page, of which the warp takes some at once: each time the next ones, with few instructions. */
+    KVK_DEVICE void copy_page_rows(unsigned char *stage)
+    {
+        constexpr int at_once = 32 / S::segments;
+        int lane = threadIdx.x % 32, row = lane / S::segments, segment = lane % S::segments;
+        page_of_strip page = find(0);
+        int first_position = page.position + static_cast<int>(walk.token);
+        int last = page.is_listed ? work.newest - first_position - row : -1;
+        int before = work.before_oldest - first_position - row;
+        const unsigned char *from = row_of(page, walk.token + row) + segment * 16;
+        uint64_t step = p.kv.token_stride * at_once;
+        stage += row * S::row_stride + segment * 16;
+#pragma unroll
+        for (int i = 0; i < static_cast<int>(STRIP_TOKENS); i += at_once, from += step)
+            copy_async<16>(stage + i * S::row_stride, from, i <= last && i > before);
+    }
+
+    KVK_DEVICE void copy_rows(unsigned char *stage)
+    {
+        if constexpr (32 % S::segments == 0)
+            if (p.plan.strip_shift == 4) {
+                copy_page_rows(stage);
+                return;
+            }
+        copy_any_rows(stage);
     }
 
     /* What comes with the rows, a lane for each: scales, and positions with K. */

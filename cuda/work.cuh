@@ -128,6 +128,7 @@ KVK_DEVICE bool find_work(const decode_parameters &p, block_work *work)
     work->end = least(work->first_page + state.part_pages, work->entry.n_pages);
     work->newest = query_position(work->entry, row_query(p, *work, work->n_rows - 1));
     work->before_oldest = query_position(work->entry, row_query(p, *work, 0)) - p.window;
+    work->before_oldest = work->before_oldest < -1 ? -1 : work->before_oldest;
     return true;
 }
 
