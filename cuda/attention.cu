@@ -26,13 +26,13 @@ bool is_finite(float x)
     return x >= -FLT_MAX && x <= FLT_MAX;
 }
 
-/* Rows are copied 16 bytes at a time. */
+/* Rows are copied 16 bytes at a time, and found in their page with 32 bits for the stride. */
 bool kv_is_valid(const kvk_kv *kv, uint32_t layer)
 {
     uint64_t strides = kv->page_stride | kv->layer_stride | kv->value_stride | kv->head_stride | kv->token_stride;
     bool has_scales = kv->dtype == KVK_I8 || kv->dtype == KVK_I4;
-    return kv->base && layer < kv->n_layers && (reinterpret_cast<uint64_t>(kv->base) | strides) % 16 == 0 &&
-           (!has_scales || kv->scales) &&
+    return kv->base && layer < kv->n_layers && kv->token_stride <= UINT32_MAX &&
+           (reinterpret_cast<uint64_t>(kv->base) | strides) % 16 == 0 && (!has_scales || kv->scales) &&
            (kv->dtype != KVK_F8_E4M3 || (is_finite(kv->k_scale) && is_finite(kv->v_scale)));
 }
 

@@ -57,9 +57,9 @@ KVK_DEVICE void settle_scores(const decode_parameters &p, const lane_rows &rows,
         for (int i = 0; i < 4; i++) {
             int row = i / 2, token = half * 8 + 2 * (threadIdx.x % 4) + i % 2, position = keys.positions()[token];
             float x = scale_score(p, scores->of[half][i] * (S::has_scales ? keys.scales()[token] : 1.0f));
-            if (p.attention.slopes)
-                x += rows.slope[row] * static_cast<float>(position - rows.newest[row]);
             bool is_seen = position <= rows.newest[row] && position > rows.before_oldest[row];
+            if (p.attention.slopes && is_seen)
+                x += rows.slope[row] * static_cast<float>(position - rows.newest[row]);
             scores->of[half][i] = is_seen ? x : MINUS_INFINITY;
         }
     }
@@ -226,7 +226,8 @@ KVK_DEVICE void attend(const decode_parameters &p, const block_work &work, const
     }
 }
 
-template <class S> __global__ void __launch_bounds__(S::threads) decode(const __grid_constant__ decode_parameters p)
+template <class S>
+__global__ void __launch_bounds__(S::threads, S::blocks) decode(const __grid_constant__ decode_parameters p)
 {
     block_work work;
     if (!find_work(p, &work))

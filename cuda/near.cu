@@ -157,7 +157,7 @@ KVK_DEVICE void raise(const decode_parameters &p, const near_work &w, float x)
     atomicMax(reinterpret_cast<unsigned *>(p.out.near + at), float_bits(x));
 }
 
-__global__ void __launch_bounds__(WARPS * 32) near_peaks(const __grid_constant__ decode_parameters p)
+__global__ void __launch_bounds__(WARPS * 32, 4) near_peaks(const __grid_constant__ decode_parameters p)
 {
     near_work w;
     if (!find_near_work(p, &w))

@@ -62,6 +62,12 @@ template <class M, class KV, int SIZE> struct decode_shape {
     static constexpr int shared_bytes = rings_at + warps * ring_bytes;
     static_assert(shared_bytes <= 99 * 1024, "more than a block can have on every device");
 
+    /* Blocks of a processor: what its shared memory (227 KB on a Hopper) has room for, but so few that their registers
+     * suffice without spills. */
+    static constexpr int blocks_of_memory = 227 * 1024 / (shared_bytes + 1024);
+    static constexpr int blocks_of_registers = SIZE <= 80 ? 4 : 3;
+    static constexpr int blocks = blocks_of_memory < blocks_of_registers ? blocks_of_memory : blocks_of_registers;
+
     KVK_DEVICE static void unpack(uint32_t word, uint32_t pairs[elements / 2])
     {
         KV::unpack(word, pairs);
@@ -122,6 +128,7 @@ KVK_DEVICE bool find_work(const decode_parameters &p, block_work *work)
     work->end = least(work->first_page + state.part_pages, work->entry.n_pages);
     work->newest = query_position(work->entry, row_query(p, *work, work->n_rows - 1));
     work->before_oldest = query_position(work->entry, row_query(p, *work, 0)) - p.window;
+    work->before_oldest = work->before_oldest < -1 ? -1 : work->before_oldest;
     return true;
 }
 

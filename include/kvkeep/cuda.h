@@ -61,7 +61,8 @@ KVK_API int kvk_cuda_prepare(const kvk_cuda_plan *plan, const kvk_attention *att
 
 /* Attention of one layer: o, lse and near of `out`. The masses wait in the workspace as number `mass_layer` of
  * n_mass_layers. Types: K and V f16 or bf16 as the queries are, or e4m3, int8 or int4 for either; rows of K and V begin
- * at multiples of 16 bytes. One launch, two with near. KVK_EINVAL, KVK_ESPACE, KVK_EDEVICE. */
+ * at multiples of 16 bytes, those of a page less than 4 GB apart. One launch, two with near. KVK_EINVAL, KVK_ESPACE,
+ * KVK_EDEVICE. */
 KVK_API int kvk_cuda_attention(const kvk_cuda_plan *plan, const kvk_attention *attention, const kvk_attention_out *out,
                                uint32_t mass_layer, void *stream);
 
