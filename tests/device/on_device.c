@@ -119,10 +119,10 @@ void device_case_close(device_case *d)
 
 int device_case_run(device_case *d)
 {
-    int rc = kvk_cuda_prepare(&d->plan, &d->attention, d->out.rows, NULL);
+    int rc = kvk_cuda_prepare(&d->plan, &d->attention, d->out.rows, d->stream);
     if (rc == 0)
-        rc = kvk_cuda_attention(&d->plan, &d->attention, &d->out, 0, NULL);
-    return rc == 0 ? kvk_cuda_mass(&d->plan, &d->attention, &d->out, 1, NULL) : rc;
+        rc = kvk_cuda_attention(&d->plan, &d->attention, &d->out, 0, d->stream);
+    return rc == 0 ? kvk_cuda_mass(&d->plan, &d->attention, &d->out, 1, d->stream) : rc;
 }
 
 int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *out)

@@ -14,6 +14,7 @@ typedef struct device_case {
     kvk_attention_out out;
     const kvk_attention_out *host_out;
     kvk_cuda_plan plan;
+    void *stream;     /* NULL: the default one */
     void *arrays[20]; /* of the device, to be freed */
     uint32_t n_arrays;
 } device_case;

@@ -50,15 +50,17 @@ static json_t *result_of(const bench_case *c, uint32_t repeats, spread work, spr
                      c->baseline_name, "baseline_median", baseline.median, "ratio", work.median / baseline.median);
 }
 
-/* One case's result, or NULL without memory. */
-static json_t *run_case(const bench_case *c, uint32_t repeats)
+/* NULL, and why in `failure`. */
+static json_t *run_case(const bench_case *c, uint32_t repeats, const char **failure)
 {
     double *values = calloc(2 * (size_t)repeats, sizeof *values);
     void *state = values ? c->open(c) : NULL;
     json_t *result = NULL;
+    *failure = "out of memory";
     if (state) {
         measure(c, state, repeats, values);
         result = result_of(c, repeats, spread_of(values, repeats), spread_of(values + repeats, repeats));
+        *failure = "a run failed"; /* NaN is no JSON */
         c->close(state);
     }
     free(values);
@@ -92,10 +94,11 @@ int bench_run(const bench_case *cases, uint32_t n, const bench_options *options,
     if (!options->json)
         printf("%-22s %10s %10s %10s %-8s %8s\n", "name", "median", "p10", "p90", "unit", "ratio");
     for (uint32_t i = 0; i < n; i++) {
-        json_t *result = run_case(&cases[i], options->repeats);
+        const char *failure;
+        json_t *result = run_case(&cases[i], options->repeats, &failure);
         if (!result) {
             json_decref(results);
-            return trace_failed(error, (trace_place){cases[i].name, 0, NULL}, "out of memory");
+            return trace_failed(error, (trace_place){cases[i].name, 0, NULL}, "%s", failure);
         }
         if (!options->json)
             print_row(result);

@@ -27,7 +27,8 @@ typedef struct bench_options {
 /* Nanoseconds of a clock that only goes forward. */
 double bench_now_ns(void);
 
-/* Runs `n` cases and prints a table, or one JSON object, on stdout. 0, or an error. */
+/* Runs `n` cases and prints a table, or one JSON object, on stdout. 0, or an error: no memory for a case, or a run that
+ * did not return a number. */
 int bench_run(const bench_case *cases, uint32_t n, const bench_options *options, trace_error *error);
 
 /* A named set of cases. */
@@ -35,9 +36,15 @@ typedef struct bench_suite {
     const char *name;
     const bench_case *cases;
     const uint32_t *n;
+    int (*ready)(trace_error *error); /* NULL, or whether it can run here: 0 or an error */
 } bench_suite;
 
 extern const bench_case bench_pool_cases[], bench_servers_cases[], bench_policy_cases[], bench_attention_cases[];
 extern const uint32_t bench_pool_count, bench_servers_count, bench_policy_count, bench_attention_count;
+
+/* Only where KVKEEP_CUDA is on. */
+extern const bench_case bench_gpu_cases[];
+extern const uint32_t bench_gpu_count;
+int bench_gpu_ready(trace_error *error);
 
 #endif

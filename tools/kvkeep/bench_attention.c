@@ -4,28 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define PAGE_TOKENS 16u
 #define HUGE_BYTES (2ull << 20)
 #define STREAM_BYTES 65536u
-
-/* ---- random numbers: SplitMix64 */
-
-static uint64_t next(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-/* About normal, of variance 1. */
-static float normal(uint64_t *random)
-{
-    float sum = 0;
-    for (uint32_t i = 0; i < 4; i++, sum -= 0.5f)
-        sum += (float)(next(random) >> 40) / 16777216;
-    return sum * 1.7320508f;
-}
 
 /* ---- K and V: one page's tokens of random numbers, for every page anew from another place of them */
 
@@ -34,26 +14,26 @@ static float normal(uint64_t *random)
 static void fill_page(const attention_bench *s, uint32_t page, const float *rows)
 {
     uint64_t token = (uint64_t)s->kv.n_heads * s->kv.head_size;
-    int64_t slots[PAGE_TOKENS];
+    int64_t slots[BENCH_PAGE_TOKENS];
     kvk_rows k = {.data = rows + page % DIFFERENT * token,
                   .dtype = KVK_F32,
                   .token_stride = token,
                   .head_stride = s->kv.head_size};
     kvk_rows v = k;
     v.data = rows + (page + DIFFERENT / 2) % DIFFERENT * token;
-    for (uint32_t i = 0; i < PAGE_TOKENS; i++)
-        slots[i] = (int64_t)page * PAGE_TOKENS + i;
-    kvk_append(&s->kv, 0, slots, PAGE_TOKENS, &k, &v);
+    for (uint32_t i = 0; i < BENCH_PAGE_TOKENS; i++)
+        slots[i] = (int64_t)page * BENCH_PAGE_TOKENS + i;
+    kvk_append(&s->kv, 0, slots, BENCH_PAGE_TOKENS, &k, &v);
 }
 
 static int fill_pages(const attention_bench *s)
 {
-    uint64_t random = 1, n = (uint64_t)(DIFFERENT + PAGE_TOKENS) * s->kv.n_heads * s->kv.head_size;
+    uint64_t random = 1, n = (uint64_t)(DIFFERENT + BENCH_PAGE_TOKENS) * s->kv.n_heads * s->kv.head_size;
     float *rows = malloc(n * sizeof *rows);
     if (!rows)
         return -1;
     for (uint64_t i = 0; i < n; i++)
-        rows[i] = normal(&random);
+        rows[i] = bench_normal(&random);
     int64_t n_pages = s->kv.n_pages;
 #pragma omp parallel for
     for (int64_t page = 0; page < n_pages; page++)
@@ -75,7 +55,7 @@ static void *take_huge(uint64_t bytes)
 static int open_kv(attention_bench *s, uint32_t n_pages)
 {
     uint64_t n_scales;
-    kvk_kv_init(&s->kv, s->shape.dtype, n_pages, PAGE_TOKENS);
+    kvk_kv_init(&s->kv, s->shape.dtype, n_pages, BENCH_PAGE_TOKENS);
     if (kvk_kv_shape(&s->kv, 1, s->shape.kv_heads, s->shape.head_size) < 0 ||
         kvk_kv_bytes(&s->kv, &s->kv_bytes, &n_scales) < 0)
         return -1;
@@ -86,54 +66,14 @@ static int open_kv(attention_bench *s, uint32_t n_pages)
 
 /* ---- the batch */
 
-static void fill_lists(attention_bench *s)
-{
-    const attention_shape *x = &s->shape;
-    uint32_t n = x->n + x->n_long;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t tokens = i < x->n_long ? x->long_tokens : x->n_tokens;
-        s->seq_lens[i] = (int32_t)tokens;
-        s->indptr[i + 1] = s->indptr[i] + (int32_t)((tokens + PAGE_TOKENS - 1) / PAGE_TOKENS);
-        s->query_indptr[i + 1] = s->query_indptr[i] + (int32_t)x->n_queries;
-    }
-}
-
-static void fill_pages_of_texts(attention_bench *s)
-{
-    uint64_t random = 2;
-    uint32_t n = s->kv.n_pages;
-    for (uint32_t i = 0; i < n; i++)
-        s->pages[i] = (int32_t)i;
-    for (uint32_t i = 0; i < n && !s->shape.is_contiguous; i++) {
-        uint32_t other = i + (uint32_t)(next(&random) % (n - i));
-        int32_t page = s->pages[other];
-        s->pages[other] = s->pages[i];
-        s->pages[i] = page;
-    }
-}
-
-static int open_lists(attention_bench *s)
-{
-    uint32_t n = s->shape.n + s->shape.n_long;
-    s->indptr = calloc(n + 1, sizeof *s->indptr);
-    s->seq_lens = calloc(n, sizeof *s->seq_lens);
-    s->query_indptr = calloc(n + 1, sizeof *s->query_indptr);
-    if (!s->indptr || !s->seq_lens || !s->query_indptr)
-        return -1;
-    fill_lists(s);
-    s->n_tokens = (uint64_t)s->shape.n * s->shape.n_tokens + (uint64_t)s->shape.n_long * s->shape.long_tokens;
-    s->pages = calloc((size_t)s->indptr[n], sizeof *s->pages);
-    return s->pages ? 0 : -1;
-}
-
 static int open_rows(attention_bench *s)
 {
-    uint64_t n = (uint64_t)s->query_indptr[s->a.n] * s->a.n_heads * s->kv.head_size, random = 3;
+    uint64_t n = (uint64_t)s->batch.query_indptr[s->a.n] * s->a.n_heads * s->kv.head_size, random = 3;
     float *q = malloc(n * sizeof *q);
     s->q = q;
     s->o = malloc(n * sizeof(float));
     for (uint64_t i = 0; q && i < n; i++)
-        q[i] = normal(&random);
+        q[i] = bench_normal(&random);
     s->a.q = (kvk_rows){.data = q,
                         .dtype = KVK_F32,
                         .token_stride = (uint64_t)s->a.n_heads * s->kv.head_size,
@@ -159,7 +99,7 @@ static kvk_attention_out results_of(const attention_bench *s, int results)
 
 static int open_results(attention_bench *s)
 {
-    uint64_t pages = (uint64_t)s->indptr[s->a.n];
+    uint64_t pages = (uint64_t)s->batch.indptr[s->a.n];
     kvk_attention_out out;
     s->mean = calloc(pages, sizeof *s->mean);
     s->peak = calloc(pages, sizeof *s->peak);
@@ -179,16 +119,15 @@ attention_bench *bench_attention_open(const attention_shape *shape)
     if (!s)
         return NULL;
     s->shape = *shape;
-    if (open_lists(s) == 0 && open_kv(s, (uint32_t)s->indptr[shape->n + shape->n_long]) == 0) {
-        fill_pages_of_texts(s);
+    if (bench_batch_open(shape, &s->batch) == 0 && open_kv(s, s->batch.n_pages) == 0) {
         kvk_attention_init(&s->a);
-        s->a.n = shape->n + shape->n_long;
+        s->a.n = s->batch.n;
         s->a.kv = &s->kv;
         s->a.n_heads = shape->kv_heads * shape->group;
-        s->a.indptr = s->indptr;
-        s->a.pages = s->pages;
-        s->a.seq_lens = s->seq_lens;
-        s->a.query_indptr = s->query_indptr;
+        s->a.indptr = s->batch.indptr;
+        s->a.pages = s->batch.pages;
+        s->a.seq_lens = s->batch.seq_lens;
+        s->a.query_indptr = s->batch.query_indptr;
         if (open_rows(s) == 0 && open_results(s) == 0)
             return s;
     }
@@ -198,8 +137,8 @@ attention_bench *bench_attention_open(const attention_shape *shape)
 
 void bench_attention_close(attention_bench *s)
 {
-    void *all[] = {s->kv.base, s->kv.scales, s->indptr, s->pages, s->seq_lens, s->query_indptr,
-                   s->q,       s->o,         s->mean,   s->peak,  s->near,     s->workspace};
+    void *all[] = {s->kv.base, s->kv.scales, s->q, s->o, s->mean, s->peak, s->near, s->workspace};
+    bench_batch_close(&s->batch);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         free(all[i]);
     free(s);
@@ -238,7 +177,7 @@ static uint64_t read_bytes(const char *from, uint64_t bytes, const char *next)
 
 static const char *page_of(const attention_bench *s, int64_t i)
 {
-    return (const char *)s->kv.base + (uint64_t)s->pages[i] * s->kv.page_stride;
+    return (const char *)s->kv.base + (uint64_t)s->batch.pages[i] * s->kv.page_stride;
 }
 
 double bench_read_pages(const attention_bench *s)

@@ -3,20 +3,9 @@
 #define KVKEEP_BENCH_ATTENTION_H
 
 #include "kvkeep/bench.h"
-
-#include <kvkeep/attention.h>
+#include "kvkeep/bench_batch.h"
 
 #define BENCH_KV_BYTES (512ull << 20) /* of a decode's cache: several times what a cache of the processor holds */
-
-/* What is attended to. The long texts come first. */
-typedef struct attention_shape {
-    kvk_dtype dtype; /* of K and V; q and o are f32 */
-    uint32_t kv_heads, group, head_size;
-    uint32_t n, n_tokens;         /* texts, and tokens of each */
-    uint32_t n_long, long_tokens; /* texts besides */
-    uint32_t n_queries;           /* of each text */
-    int is_contiguous;            /* pages of a text follow one another; else in random order */
-} attention_shape;
 
 enum attention_results { RESULT_O = 0, RESULT_MASSES = 1, RESULT_NEAR = 2 };
 
@@ -24,11 +13,11 @@ typedef struct attention_bench {
     attention_shape shape;
     kvk_kv kv;
     kvk_attention a;
-    int32_t *indptr, *pages, *seq_lens, *query_indptr;
+    bench_batch batch;
     void *q, *o;
     float *mean, *peak, *near;
     void *workspace;
-    uint64_t workspace_bytes, kv_bytes, n_tokens; /* kv_bytes: without scales */
+    uint64_t workspace_bytes, kv_bytes; /* kv_bytes: without scales */
 } attention_bench;
 
 /* NULL without memory. */

@@ -127,7 +127,7 @@ static void *open_skewed(const bench_case *me)
 
 static double run_tokens(const attention_bench *s, double seconds)
 {
-    return (double)s->n_tokens / seconds / 1e6;
+    return (double)s->batch.n_tokens / seconds / 1e6;
 }
 
 static double run_tokens_a(void *state)

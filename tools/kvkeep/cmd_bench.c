@@ -7,10 +7,28 @@
 
 enum { KEY_JSON = 1, KEY_REPEATS };
 
-static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_count},
-                                     {"servers", bench_servers_cases, &bench_servers_count},
-                                     {"policy", bench_policy_cases, &bench_policy_count},
-                                     {"attention", bench_attention_cases, &bench_attention_count}};
+#if KVK_HAVE_CUDA
+#define GPU_SUITE                                                                                                      \
+    {                                                                                                                  \
+        "gpu", bench_gpu_cases, &bench_gpu_count, bench_gpu_ready                                                      \
+    }
+#else
+static int no_kernels(trace_error *error)
+{
+    return trace_failed(error, (trace_place){"kvkeep bench", 0, "gpu"}, "built without CUDA (option KVKEEP_CUDA)");
+}
+static const uint32_t no_cases;
+#define GPU_SUITE                                                                                                      \
+    {                                                                                                                  \
+        "gpu", NULL, &no_cases, no_kernels                                                                             \
+    }
+#endif
+
+static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_count, NULL},
+                                     {"servers", bench_servers_cases, &bench_servers_count, NULL},
+                                     {"policy", bench_policy_cases, &bench_policy_count, NULL},
+                                     {"attention", bench_attention_cases, &bench_attention_count, NULL},
+                                     GPU_SUITE};
 
 typedef struct bench_command {
     bench_options options;
@@ -43,7 +61,7 @@ static error_t parse_suite(const arguments *a, const char *name, const bench_sui
             return 0;
         }
     trace_bad_input(a->error, (trace_place){a->command, 0, NULL},
-                    "no suite '%.64s': there are pool, servers, policy and attention", name);
+                    "no suite '%.64s': there are pool, servers, policy, attention and gpu", name);
     return EINVAL;
 }
 
@@ -69,7 +87,7 @@ int cmd_bench(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse,
-        "[pool|servers|policy|attention]",
+        "[pool|servers|policy|attention|gpu]",
         "Measures the manager's own cost and attention's, each case against a baseline in the same run: "
         "median, 10th and 90th percentile, and the ratio of the medians.",
         NULL,
@@ -83,7 +101,8 @@ int cmd_bench(int argc, char **argv)
         return arguments_report(&error, rc);
     if (rc > 0)
         return arguments_finish_stdout();
-    if (bench_run(c.suite->cases, *c.suite->n, &c.options, &error) < 0)
+    if ((c.suite->ready && c.suite->ready(&error) < 0) ||
+        bench_run(c.suite->cases, *c.suite->n, &c.options, &error) < 0)
         return arguments_report(&error, TRACE_FAILED);
     return arguments_finish_stdout();
 }
