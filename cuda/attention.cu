@@ -64,6 +64,16 @@ void set_scales(const kvk_attention *a, decode_parameters *d)
     d->o_scale = is_scaled ? a->kv->v_scale : 1.0f;
 }
 
+/* After decode with the same parameters. */
+int launch_near(const decode_kernel &k, decode_parameters d, void *stream)
+{
+    launch_shape shape = k.shape;
+    shape.blocks = d.plan.n_tiles * d.plan.near_blocks * d.plan.n_kv_heads;
+    d.has_masses = 0;
+    d.near_blocks = d.plan.near_blocks;
+    return launch(k.kernel, shape, d, stream);
+}
+
 } // namespace
 
 int kvk_cuda_attention(const kvk_cuda_plan *plan, const kvk_attention *attention, const kvk_attention_out *out,
@@ -85,8 +95,9 @@ int kvk_cuda_attention(const kvk_cuda_plan *plan, const kvk_attention *attention
     d.has_masses = plan->n_mass_layers > 0;
     d.window = attention->window && attention->window < INT32_MAX ? static_cast<int32_t>(attention->window) : INT32_MAX;
     set_scales(attention, &d);
+    d.near_blocks = 0;
     launch_shape shape = k->shape;
     shape.blocks = d.plan.n_items * d.plan.n_kv_heads;
     rc = launch(k->kernel, shape, d, stream);
-    return rc == 0 && out->near ? launch_near(d, stream) : rc;
+    return rc == 0 && out->near ? launch_near(*k, d, stream) : rc;
 }

@@ -6,12 +6,13 @@
  *     scores = queries * K^T; weights = e^(scores - largest so far); o += weights * V
  * and writes the logarithm of the sum of a page's weights as soon as it has passed the page: what the page gets of each
  * head's attention is e^(that - lse), whatever came after. A weight that is 2^-126 of the largest or less counts as 0.
- * At the end the warps' sums are merged (finish.cuh), and the last block of an entry's parts merges the parts. */
+ * At the end the warps' sums are merged (finish.cuh), and the last block of an entry's parts merges the parts. For near
+ * peaks the same kernel is launched again (near.cuh). */
 #ifndef KVK_CUDA_DECODE_CUH
 #define KVK_CUDA_DECODE_CUH
 
 #include "cuda/feed.cuh"
-#include "cuda/finish.cuh"
+#include "cuda/near.cuh"
 
 /* The scores of a strip: [0..1] row lane / 4, [2..3] row 8 + lane / 4; tokens 2 * (lane % 4) and the next of the first
  * eight and of the second. */
@@ -204,10 +205,10 @@ template <class S> KVK_DEVICE bool strip_is_seen(const strip_view<S> &keys)
 }
 
 template <class S>
-KVK_DEVICE void attend(const decode_parameters &p, const block_work &work, const uint4 *queries, warp_sums<S> *w)
+KVK_DEVICE void attend(const decode_parameters &p, const block_work &work, warp_walk walk, const uint4 *queries,
+                       warp_sums<S> *w)
 {
     lane_rows rows = find_lane_rows(p, work);
-    warp_walk walk = begin_walk<S>(p, work);
     feeder<S> feed(p, work, walk);
     for (; walk.page < walk.end; walk.next(p.plan.page_tokens)) {
         strip_scores scores = {};
@@ -230,13 +231,18 @@ template <class S>
 __global__ void __launch_bounds__(S::threads, S::blocks) decode(const __grid_constant__ decode_parameters p)
 {
     block_work work;
-    if (!find_work(p, &work))
+    if (!(p.near_blocks ? find_near_work(p, &work) : find_work(p, &work)))
         return;
     uint4 *queries = reinterpret_cast<uint4 *>(shared_memory());
     load_queries<S>(p, work, queries);
     __syncthreads();
     warp_sums<S> sums = {{MINUS_INFINITY, MINUS_INFINITY}, {}, {}, {}};
-    attend<S>(p, work, queries, &sums);
+    warp_walk walk = p.near_blocks ? near_walk<S>(work) : begin_walk<S>(p, work);
+    attend<S>(p, work, walk, queries, &sums);
+    if (p.near_blocks) {
+        raise_near(p, work, walk, sums);
+        return;
+    }
     share_sums<S>(sums);
     __syncthreads();
     finish<S>(p, work);

@@ -28,23 +28,10 @@ struct mass_sum {
     float sum, largest;
 };
 
-KVK_DEVICE uint32_t find_entry(const mass_parameters &p, uint64_t place)
-{
-    uint32_t low = 0, high = p.n;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p.plan.entries[middle].mean_at <= place)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 KVK_DEVICE mass_place find_place(const mass_parameters &p, uint64_t index)
 {
     mass_place place;
-    place.entry = p.plan.entries[find_entry(p, index)];
+    place.entry = p.plan.entries[find_entry(p.plan.entries, p.n, &entry_plan::mean_at, index)];
     uint64_t within = index - place.entry.mean_at;
     bool is_sum = place.entry.n_rows == 1;
     place.page = static_cast<uint32_t>(within % place.entry.n_pages);

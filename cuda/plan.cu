@@ -88,6 +88,14 @@ void set_parts(const kvk_cuda_plan *p, uint32_t processors, plan_view *v)
     v->wanted_items = static_cast<uint32_t>(divided_up(8ull * processors, p->n_kv_heads));
 }
 
+/* The pages of a tile's queries and the one before them. */
+void set_near(plan_view *v)
+{
+    uint32_t queries = (TILE_ROWS + v->group - 2) / v->group + 1;
+    uint32_t pages = (queries + v->page_tokens - 2) / v->page_tokens + 2;
+    v->near_blocks = static_cast<uint32_t>(divided_up(pages, decode_warps(v->head_size)));
+}
+
 /* The most tiles and items that a batch can have. */
 int set_bounds(const kvk_cuda_plan *p, plan_view *v)
 {
@@ -99,7 +107,9 @@ int set_bounds(const kvk_cuda_plan *p, plan_view *v)
         whole = divided_up(least_of(times(p->n_pages, tiles_of_entry), by_masses), v->part_pages);
     }
     uint64_t items = plus(whole, tiles);
-    if (times(items, p->n_kv_heads) > INT32_MAX || divided_up(v->n_masses, 32) > INT32_MAX)
+    uint64_t near = p->near_peaks ? times(tiles, v->near_blocks) : 0;
+    if (times(items, p->n_kv_heads) > INT32_MAX || times(near, p->n_kv_heads) > INT32_MAX ||
+        divided_up(v->n_masses, 32) > INT32_MAX)
         return KVK_EINVAL; /* more blocks than a launch can have */
     v->n_tiles = static_cast<uint32_t>(tiles);
     v->n_items = static_cast<uint32_t>(items);
@@ -157,6 +167,7 @@ int64_t plan_open(const kvk_cuda_plan *plan, plan_view *view)
     *view = plan_view();
     set_shape(plan, view);
     set_parts(plan, processors, view);
+    set_near(view);
     if (set_bounds(plan, view) < 0)
         return KVK_EINVAL;
     uint64_t bytes = lay_out(plan, view);

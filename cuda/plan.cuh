@@ -52,6 +52,7 @@ struct plan_view {
     uint32_t part_pages;                      /* prescribed, or 0 */
     uint32_t least_pages;                     /* of a part, where it is not */
     uint32_t wanted_items;                    /* that fill the device, for one KV head */
+    uint32_t near_blocks;                     /* for a tile and KV head: a warp for each page it has near peaks of */
     uint64_t n_pages, n_masses;
 
     plan_state *state;
@@ -69,6 +70,21 @@ struct plan_view {
 __host__ __device__ constexpr uint32_t decode_warps(uint32_t head_size)
 {
     return head_size > 128 ? 2 : 4;
+}
+
+/* The last of n entries, n > 0, that begins at `at` or before it. */
+template <class T>
+KVK_DEVICE uint32_t find_entry(const entry_plan *entries, uint32_t n, T entry_plan::*begin, uint64_t at)
+{
+    uint32_t low = 0, high = n;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (entries[middle].*begin <= at)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Makes the view of a plan, with its arrays in the plan's workspace. Returns the bytes, KVK_EINVAL or KVK_EDEVICE. */

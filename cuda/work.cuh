@@ -14,7 +14,8 @@ struct decode_parameters {
     kvk_attention attention; /* kv is not the device's to read */
     kvk_attention_out out;
     uint32_t mass_layer, has_masses;
-    int32_t window; /* INT32_MAX: all tokens */
+    uint32_t near_blocks; /* as in plan; 0: this launch is for o and lse */
+    int32_t window;       /* INT32_MAX: all tokens */
     /* A score is q . k * score_scale; or, with a cap, score_cap * tanh(that). */
     float score_scale, score_cap;
     float o_scale; /* what a stored V of 1 stands for */
@@ -65,7 +66,7 @@ template <class M, class KV, int SIZE> struct decode_shape {
     /* Blocks of a processor: what its shared memory (227 KB on a Hopper) has room for, but so few that their registers
      * suffice without spills. */
     static constexpr int blocks_of_memory = 227 * 1024 / (shared_bytes + 1024);
-    static constexpr int blocks_of_registers = SIZE <= 80 ? 4 : 3;
+    static constexpr int blocks_of_registers = SIZE <= (has_scales ? 64 : 80) ? 4 : 3;
     static constexpr int blocks = blocks_of_memory < blocks_of_registers ? blocks_of_memory : blocks_of_registers;
 
     KVK_DEVICE static void unpack(uint32_t word, uint32_t pairs[elements / 2])
@@ -111,6 +112,17 @@ KVK_DEVICE uint32_t least(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
+KVK_DEVICE void set_tile(const decode_parameters &p, uint32_t entry, uint32_t tile, block_work *work)
+{
+    work->entry = p.plan.entries[entry];
+    work->kv_head = blockIdx.x % p.plan.n_kv_heads;
+    work->tile = tile;
+    work->n_rows = least(work->entry.n_queries * p.plan.group - tile * TILE_ROWS, TILE_ROWS);
+    work->newest = query_position(work->entry, row_query(p, *work, work->n_rows - 1));
+    work->before_oldest = query_position(work->entry, row_query(p, *work, 0)) - p.window;
+    work->before_oldest = work->before_oldest < -1 ? -1 : work->before_oldest;
+}
+
 /* False where there is no item for this block. */
 KVK_DEVICE bool find_work(const decode_parameters &p, block_work *work)
 {
@@ -119,16 +131,10 @@ KVK_DEVICE bool find_work(const decode_parameters &p, block_work *work)
     if (index >= state.n_items)
         return false;
     work_item item = p.plan.items[index];
-    work->entry = p.plan.entries[item.entry];
-    work->kv_head = blockIdx.x % p.plan.n_kv_heads;
-    work->tile = item.tile;
+    set_tile(p, item.entry, item.tile, work);
     work->part = item.part;
-    work->n_rows = least(work->entry.n_queries * p.plan.group - item.tile * TILE_ROWS, TILE_ROWS);
     work->first_page = item.part * state.part_pages;
     work->end = least(work->first_page + state.part_pages, work->entry.n_pages);
-    work->newest = query_position(work->entry, row_query(p, *work, work->n_rows - 1));
-    work->before_oldest = query_position(work->entry, row_query(p, *work, 0)) - p.window;
-    work->before_oldest = work->before_oldest < -1 ? -1 : work->before_oldest;
     return true;
 }
 
