@@ -2,6 +2,7 @@
 #ifndef KVK_CACHE_CACHE_H
 #define KVK_CACHE_CACHE_H
 
+#include "base/checked.h"
 #include "base/heap.h"
 #include "page/host_pool.h"
 #include "page/store.h"
@@ -155,6 +156,12 @@ struct kvk_cache {
 static inline uint32_t page_tokens(const kvk_cache *c)
 {
     return c->config.page_tokens;
+}
+
+/* Pages that a number of tokens fills, the last one perhaps partly. */
+static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
+{
+    return (uint32_t)ceil_div(n_tokens, page_tokens(c));
 }
 
 static inline pool *pool_of(kvk_cache *c)

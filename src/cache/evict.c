@@ -1,5 +1,4 @@
 /* evict.c: dropping pages from a table, by policy or because the caller says so. */
-#include "base/checked.h"
 #include "cache/eviction.h"
 #include "cache/record.h"
 

@@ -71,12 +71,6 @@ static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32
     return e->lanes ? e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap : NULL;
 }
 
-/* Pages of a limit that a number of tokens stands for, rounded up. */
-static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
-{
-    return n_tokens / page_tokens(c) + (n_tokens % page_tokens(c) != 0);
-}
-
 /* ---- eviction.c */
 
 /* Gives the sequence's memory back. */

@@ -1,11 +1,10 @@
 /* figures.c: what is told of a sequence's eviction. */
-#include "base/checked.h"
 #include "cache/eviction.h"
 
 /* Table entries that hold tokens. */
 static uint32_t entries_held(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    return table_entries(&s->tables[group], (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
+    return table_entries(&s->tables[group], pages_of_tokens(c, s->n_tokens));
 }
 
 static uint64_t tokens_held(const kvk_cache *c, const sequence *s, uint32_t group)

@@ -142,7 +142,7 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
 /* What is known of the text from there on is forgotten; pages that stay reserved begin anew. */
 static void begin_anew(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
-    uint32_t end = (uint32_t)ceil_div(n_tokens, page_tokens(c));
+    uint32_t end = pages_of_tokens(c, n_tokens);
     if (s->eviction->asked_at > n_tokens)
         s->eviction->asked_at = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
@@ -163,7 +163,7 @@ static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     uint32_t first = min_u32(s->n_tokens, n_tokens) / page_tokens(c);
-    uint32_t end = (uint32_t)ceil_div(max_u32(s->n_tokens, n_tokens), page_tokens(c));
+    uint32_t end = pages_of_tokens(c, max_u32(s->n_tokens, n_tokens));
     if (n_tokens < s->n_tokens)
         shorten(c, s, n_tokens);
     s->n_tokens = n_tokens;
@@ -297,7 +297,7 @@ int kvk_seq_close(kvk_cache *cache, kvk_seq seq)
 /* Shares the parent's pages that hold tokens; the tables have room. */
 static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    uint32_t end = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
+    uint32_t end = pages_of_tokens(c, parent->n_tokens);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         const table *from = &parent->tables[g];
         table *t = &child->tables[g];

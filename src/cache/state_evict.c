@@ -190,7 +190,7 @@ static void put_text_near(state_writer *w, const kvk_cache *c, const eviction *e
 static void get_text_near(state_reader *r, kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    uint32_t n = get_most(r, (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
+    uint32_t n = get_most(r, pages_of_tokens(c, s->n_tokens));
     for (; e->n_peaks < n && !r->failed; e->n_peaks++) {
         require_memory(r, near_prepare_all(c, s, e->n_peaks + 1u));
         if (!r->failed)

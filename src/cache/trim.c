@@ -29,7 +29,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .budget = g->budget,
                              .n_tokens = n_tokens,
                              .n_prompt = e->settings.n_prompt,
-                             .n = table_entries(&s->tables[group], (uint32_t)ceil_div(n_tokens, page_tokens(c))),
+                             .n = table_entries(&s->tables[group], pages_of_tokens(c, n_tokens)),
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
