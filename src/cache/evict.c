@@ -44,16 +44,10 @@ int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *ent
 
 int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n)
 {
-    const evict_scratch *scratch = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
     if (!eviction_of(s) || !eviction_policy(s->eviction)->score_is_mass)
         return evict_entries(c, s, group, entries, n, (weight){0, 0});
-    moment now = eviction_now(s);
-    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
-    eviction_eligible(c, s, group, now, &view);
-    view.eligible = scratch->eligible;
-    policy_rank(eviction_policy(s->eviction), &view, scratch->score, scratch->tier);
-    return evict_entries(c, s, group, entries, n, evict_weight(c, entries, n, view.n));
+    uint32_t held = eviction_rank(c, s, group);
+    return evict_entries(c, s, group, entries, n, evict_weight(c, entries, n, held));
 }
 
 /* ---- by the caller */

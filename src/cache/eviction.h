@@ -118,9 +118,14 @@ moment eviction_moment(const sequence *s, uint32_t n_tokens);
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
 
-/* Sets c->evict.eligible for the view's pages. Returns how many are. */
-uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
-                           const kvk_policy_view *view);
+/* Table entries that held tokens when the text had n_tokens. */
+uint32_t eviction_held(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens);
+
+/* Sets c->evict.eligible for the pages held. Returns how many are held. */
+uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at);
+
+/* Ranks the pages held now into c->evict: eligible, score and tier. Returns how many are held. */
+uint32_t eviction_rank(const kvk_cache *c, const sequence *s, uint32_t group);
 
 /* The pages of n in the order in which they go, by c->evict's eligible, tier and score; lies in c->evict.order. */
 policy_queue eviction_queue(const kvk_cache *c, uint32_t n);

@@ -4,7 +4,7 @@
 /* Table entries that hold tokens. */
 static uint32_t entries_held(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    return table_entries(&s->tables[group], pages_of_tokens(c, s->n_tokens));
+    return eviction_held(c, s, group, s->n_tokens);
 }
 
 static uint64_t tokens_held(const kvk_cache *c, const sequence *s, uint32_t group)
@@ -65,13 +65,8 @@ static void put_pages(const kvk_cache *c, const sequence *s, uint32_t group, kvk
 static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kvk_page_score *scores)
 {
     const evict_scratch *e = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
-    moment now = eviction_now(s);
-    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
-    eviction_eligible(c, s, group, now, &view);
-    view.eligible = e->eligible;
-    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
-    for (uint32_t k = 0; k < view.n; k++) {
+    uint32_t n = eviction_rank(c, s, group);
+    for (uint32_t k = 0; k < n; k++) {
         scores[k].score = e->score[k];
         scores[k].tier = e->tier[k];
         scores[k].eligible = e->eligible[k];
