@@ -2,14 +2,19 @@
 #include "cache/eviction.h"
 #include "cache/record.h"
 
+double eviction_total(const kvk_cache *c, uint32_t n)
+{
+    double total = 0;
+    for (uint32_t k = 0; k < n; k++)
+        total += (double)c->evict.score[k];
+    return total;
+}
+
 weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table)
 {
-    const float *score = c->evict.score;
-    double total = 0, gone = 0;
-    for (uint32_t k = 0; k < n_table; k++)
-        total += (double)score[k];
+    double total = eviction_total(c, n_table), gone = 0;
     for (uint32_t k = 0; k < n; k++)
-        gone += (double)score[entries[k]];
+        gone += (double)c->evict.score[entries[k]];
     return (weight){gone, total > 0 ? gone / total : 0};
 }
 

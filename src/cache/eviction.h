@@ -145,6 +145,9 @@ int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
 
 /* ---- evict.c */
 
+/* The sum of the first n scores in c->evict. */
+double eviction_total(const kvk_cache *c, uint32_t n);
+
 /* What entries of a table are worth by the scores in c->evict. */
 weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table);
 

@@ -1,15 +1,9 @@
 /* figures.c: what is told of a sequence's eviction. */
 #include "cache/eviction.h"
 
-/* Table entries that hold tokens. */
-static uint32_t entries_held(const kvk_cache *c, const sequence *s, uint32_t group)
-{
-    return eviction_held(c, s, group, s->n_tokens);
-}
-
 static uint64_t tokens_held(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    uint32_t n = entries_held(c, s, group), rest = s->n_tokens % page_tokens(c);
+    uint32_t n = eviction_held(c, s, group, s->n_tokens), rest = s->n_tokens % page_tokens(c);
     return (uint64_t)n * page_tokens(c) - (n && rest ? page_tokens(c) - rest : 0);
 }
 
@@ -31,7 +25,7 @@ static kvk_eviction_info info_of(const kvk_cache *c, const sequence *s)
                               .tainted = s->first_taint != UINT32_MAX,
                               .first_taint = s->first_taint};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        info.pages_kept += entries_held(c, s, g);
+        info.pages_kept += eviction_held(c, s, g, s->n_tokens);
         info.tokens_kept += tokens_held(c, s, g);
         if (e)
             add_group(&e->groups[g], &info);
@@ -81,7 +75,7 @@ int kvk_seq_scores(const kvk_cache *cache, kvk_seq seq, uint32_t group, kvk_page
     int rc = sequence_use(cache, seq, &s);
     if (rc < 0)
         return rc;
-    uint32_t n = entries_held(cache, s, group);
+    uint32_t n = eviction_held(cache, s, group, s->n_tokens);
     if (!scores)
         return (int)n;
     if (cap < n)

@@ -122,11 +122,9 @@ static double price_of(float score, double total)
 static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker, uint32_t missing)
 {
     evict_scratch *e = &c->evict;
-    double total = 0;
     uint32_t held = eviction_rank(c, s, group); /* as ever, whatever can be taken */
     uint32_t quota = leave_free_ones(c, s, group, asker, held);
-    for (uint32_t k = 0; k < held; k++)
-        total += (double)e->score[k];
+    double total = eviction_total(c, held);
     policy_queue q = eviction_queue(c, held);
     for (uint32_t n = 0; n < quota; n++) {
         uint32_t k = policy_queue_next(&q);

@@ -92,21 +92,13 @@ policy_queue eviction_queue(const kvk_cache *c, uint32_t n)
     return policy_queue_of(&ranked, e->eligible, n, e->order);
 }
 
-static double total_score(const evict_scratch *e, uint32_t n)
-{
-    double total = 0;
-    for (uint32_t k = 0; k < n; k++)
-        total += (double)e->score[k];
-    return total;
-}
-
 /* How many pages may go so that the rest keeps the target share, `most` at most. */
 static uint32_t pages_to_spare(const kvk_cache *c, const eviction *e, const kvk_policy_view *view, uint32_t most)
 {
     const evict_scratch *scratch = &c->evict;
     double lost = e->groups[view->group].lost;
     policy_rank(eviction_policy(e), view, scratch->score, scratch->tier);
-    double total = total_score(scratch, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
+    double total = eviction_total(c, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
     if (!(total > 0)) /* nothing was observed yet: nobody knows what can be spared */
         return 0;
     policy_queue q = eviction_queue(c, view->n);
