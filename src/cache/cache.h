@@ -214,6 +214,10 @@ static inline int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **ou
     return (*out)->swapped ? KVK_ESTATE : 0;
 }
 
+/* The same for a call that asks about one group, with its first checks; `out` has room for `cap` answers. KVK_EINVAL,
+ * KVK_EREENTRY. */
+int sequence_query(const kvk_cache *c, kvk_seq seq, uint32_t group, const void *out, uint32_t cap, sequence **s);
+
 /* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
 int sequence_furnish(kvk_cache *c, sequence *s);
 

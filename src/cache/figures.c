@@ -69,10 +69,8 @@ static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kv
 
 int kvk_seq_scores(const kvk_cache *cache, kvk_seq seq, uint32_t group, kvk_page_score *scores, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !scores))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, scores, cap, &s);
     if (rc < 0)
         return rc;
     uint32_t n = eviction_held(cache, s, group, s->n_tokens);
@@ -88,10 +86,8 @@ int kvk_seq_scores(const kvk_cache *cache, kvk_seq seq, uint32_t group, kvk_page
 
 int kvk_seq_positions(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *positions, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !positions))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, positions, cap, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];

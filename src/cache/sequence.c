@@ -402,12 +402,17 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
     return copy_sized(out, &info, sizeof info);
 }
 
+int sequence_query(const kvk_cache *c, kvk_seq seq, uint32_t group, const void *out, uint32_t cap, sequence **s)
+{
+    if (!cache_is_ready(c) || group >= c->config.n_groups || (cap && !out))
+        return cache_refuses(c);
+    return sequence_use(c, seq, s);
+}
+
 int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !pages))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, pages, cap, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];
@@ -422,10 +427,8 @@ int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t 
 
 int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups)
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, NULL, 0, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];
