@@ -80,14 +80,6 @@ static int check_positions(const kvk_cache *c, const sequence *s, uint32_t group
     return 0;
 }
 
-static int keep_index(kvk_cache *c, sequence *s)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (table_keep_index(c->memory, &s->tables[g]) < 0)
-            return KVK_ENOMEM;
-    return 0;
-}
-
 static int evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n)
 {
     sequence *s;
@@ -96,7 +88,7 @@ static int evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *posi
         rc = check_positions(c, s, group, positions, n);
     if (rc < 0 || n == 0)
         return rc;
-    if (eviction_furnish(c, s) < 0 || keep_index(c, s) < 0 || eviction_prepare(c, s, 0) < 0)
+    if (eviction_furnish(c, s) < 0 || eviction_keep_index(c, s) < 0 || eviction_prepare(c, s, 0) < 0)
         return KVK_ENOMEM;
     for (uint32_t k = 0; k < n; k++)
         c->evict.victims[k] = table_find(&s->tables[group], positions[k] / page_tokens(c));

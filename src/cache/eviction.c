@@ -70,9 +70,8 @@ static int take_parts(kvk_cache *c, eviction *e)
     e->budgets = memory_take(c->memory, n * sizeof *e->budgets);
     if (!e->groups)
         return KVK_ENOMEM;
-    memset(e->groups, 0, n * sizeof *e->groups);
     for (uint32_t g = 0; g < n; g++)
-        e->groups[g].limit = UINT32_MAX;
+        forget_group(&e->groups[g]);
     return e->near && e->budgets ? 0 : KVK_ENOMEM;
 }
 
@@ -147,6 +146,14 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
     return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
 }
 
+int eviction_keep_index(kvk_cache *c, sequence *s)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (table_keep_index(c->memory, &s->tables[g]) < 0)
+            return KVK_ENOMEM;
+    return 0;
+}
+
 /* ---- entries that come and go */
 
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
@@ -189,14 +196,8 @@ void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uin
 
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    if (eviction_furnish(c, child) < 0)
-        return KVK_ENOMEM;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
-            table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
-            return KVK_ENOMEM;
-    }
-    if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
+    if (eviction_furnish(c, child) < 0 || eviction_keep_index(c, child) < 0 ||
+        memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
                     (uint64_t)eviction_lanes(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
         (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
@@ -356,12 +357,10 @@ static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *setti
 {
     const kvk_policy *policy = settings->choice.policy;
     uint32_t longest = 0;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        if (table_keep_index(c->memory, &s->tables[g]) < 0)
-            return KVK_ENOMEM;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
         longest = max_u32(longest, s->tables[g].cap);
-    }
-    if (memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
+    if (eviction_keep_index(c, s) < 0 ||
+        memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
                     (uint64_t)longest * policy->n_scores * c->config.n_groups, sizeof(float)) < 0)
         return KVK_ENOMEM;
     if (c->near_stride && near_prepare_all(c, s, n_near) < 0)

@@ -88,7 +88,10 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 /* Zeroes the numbers of entries from `from` on. */
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from);
 
-/* A fork takes over its parent's eviction; room first, which can fail. */
+/* Keeps the numbers of all tables' pages from now on, since some may go. KVK_ENOMEM. */
+int eviction_keep_index(kvk_cache *c, sequence *s);
+
+/* A fork takes over its parent's eviction; room first, which can fail, once its tables have theirs. */
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 

@@ -314,12 +314,10 @@ static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 
 static int prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    if (parent->eviction)
-        return eviction_prepare_fork(c, child, parent);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
             return KVK_ENOMEM;
-    return 0;
+    return parent->eviction ? eviction_prepare_fork(c, child, parent) : 0;
 }
 
 static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
