@@ -39,7 +39,6 @@ struct eviction {
                                since a step looks at the newest two in turn */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
     uint32_t peaks_cap, shared_cap, n_peaks;
-    uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
 /* The text as a decision sees it. */
@@ -107,8 +106,8 @@ int eviction_furnish(kvk_cache *c, sequence *s);
 /* The caller's settings, defaults where it knows no field. KVK_EINVAL. */
 int eviction_read_settings(const kvk_eviction *from, kvk_eviction *to);
 
-/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. Its `budgets`
- * may be the sequence's own. KVK_EINVAL, KVK_ENOMEM. */
+/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. KVK_EINVAL,
+ * KVK_ENOMEM. */
 int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near);
 
 /* ---- trim.c */
