@@ -1,4 +1,4 @@
-/* eviction.c: how a sequence is evicted: its settings, its budgets, and what is told of it. */
+/* eviction.c: how a sequence is evicted: its settings, its budgets, and the memory for what is kept. */
 #include "cache/eviction.h"
 
 #include "base/checked.h"

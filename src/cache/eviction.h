@@ -1,6 +1,7 @@
 /* cache/eviction.h: what is kept of a sequence that may be evicted, and what the files of eviction share.
  *
- * eviction.c  settings, budgets, figures
+ * eviction.c  settings, budgets, memory
+ * figures.c   what is told of it
  * trim.c      which pages are to go: eligibility, and trimming to the budget
  * evict.c     dropping pages, and what follows from it
  * observe.c   masses into scores
