@@ -163,7 +163,7 @@ static void check_policy(audit *a, const sequence *s, uint32_t g)
 {
     const eviction *e = s->eviction;
     const group_eviction *group = &e->groups[g];
-    uint32_t budget = group->budget, pages = (uint32_t)ceil_div(s->n_tokens, page_tokens(a->c));
+    uint32_t budget = group->budget, pages = pages_of_tokens(a->c, s->n_tokens);
     EXPECT(a, "E3", e->lane_cap >= s->tables[g].n || eviction_policy(e)->n_scores == 0,
            "group %u has scores for %u pages of %u", g, e->lane_cap, s->tables[g].n);
     EXPECT(a, "E4", !(e->needs & KVK_NEED_NEAR) || e->n_peaks <= pages, "near peaks of %u pages, the text has %u",

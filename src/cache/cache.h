@@ -2,6 +2,7 @@
 #ifndef KVK_CACHE_CACHE_H
 #define KVK_CACHE_CACHE_H
 
+#include "base/checked.h"
 #include "base/heap.h"
 #include "page/host_pool.h"
 #include "page/store.h"
@@ -157,6 +158,12 @@ static inline uint32_t page_tokens(const kvk_cache *c)
     return c->config.page_tokens;
 }
 
+/* Pages that a number of tokens fills, the last one perhaps partly. */
+static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
+{
+    return (uint32_t)ceil_div(n_tokens, page_tokens(c));
+}
+
 static inline pool *pool_of(kvk_cache *c)
 {
     return &c->store.pool;
@@ -206,6 +213,10 @@ static inline int sequence_use(const kvk_cache *c, kvk_seq handle, sequence **ou
         return KVK_ESTALE;
     return (*out)->swapped ? KVK_ESTATE : 0;
 }
+
+/* The same for a call that asks about one group, with its first checks; `out` has room for `cap` answers. KVK_EINVAL,
+ * KVK_EREENTRY. */
+int sequence_query(const kvk_cache *c, kvk_seq seq, uint32_t group, const void *out, uint32_t cap, sequence **s);
 
 /* A slot's own memory. What was taken before a failure waits in the slot for the next try. KVK_ENOMEM. */
 int sequence_furnish(kvk_cache *c, sequence *s);

@@ -192,7 +192,7 @@ static int truncate_to(kvk_cache *c, kvk_seq seq, uint32_t n_tokens)
         near_cut(c, s, n_tokens / page_tokens(c));
     if (n_tokens < s->n_committed)
         unname(c, s, n_tokens);
-    int gone = sequence_release(c, s, (uint32_t)ceil_div(n_tokens, page_tokens(c)));
+    int gone = sequence_release(c, s, pages_of_tokens(c, n_tokens));
     sequence_set_length(c, s, n_tokens);
     return gone;
 }

@@ -1,16 +1,20 @@
 /* evict.c: dropping pages from a table, by policy or because the caller says so. */
-#include "base/checked.h"
 #include "cache/eviction.h"
 #include "cache/record.h"
 
+double eviction_total(const kvk_cache *c, uint32_t n)
+{
+    double total = 0;
+    for (uint32_t k = 0; k < n; k++)
+        total += (double)c->evict.score[k];
+    return total;
+}
+
 weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table)
 {
-    const float *score = c->evict.score;
-    double total = 0, gone = 0;
-    for (uint32_t k = 0; k < n_table; k++)
-        total += (double)score[k];
+    double total = eviction_total(c, n_table), gone = 0;
     for (uint32_t k = 0; k < n; k++)
-        gone += (double)score[entries[k]];
+        gone += (double)c->evict.score[entries[k]];
     return (weight){gone, total > 0 ? gone / total : 0};
 }
 
@@ -45,16 +49,10 @@ int evict_entries(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *ent
 
 int evict_unweighed(kvk_cache *c, sequence *s, uint32_t group, const uint32_t *entries, uint32_t n)
 {
-    const evict_scratch *scratch = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
     if (!eviction_of(s) || !eviction_policy(s->eviction)->score_is_mass)
         return evict_entries(c, s, group, entries, n, (weight){0, 0});
-    moment now = eviction_now(s);
-    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
-    eviction_eligible(c, s, group, now, &view);
-    view.eligible = scratch->eligible;
-    policy_rank(eviction_policy(s->eviction), &view, scratch->score, scratch->tier);
-    return evict_entries(c, s, group, entries, n, evict_weight(c, entries, n, view.n));
+    uint32_t held = eviction_rank(c, s, group);
+    return evict_entries(c, s, group, entries, n, evict_weight(c, entries, n, held));
 }
 
 /* ---- by the caller */
@@ -82,14 +80,6 @@ static int check_positions(const kvk_cache *c, const sequence *s, uint32_t group
     return 0;
 }
 
-static int keep_index(kvk_cache *c, sequence *s)
-{
-    for (uint32_t g = 0; g < c->config.n_groups; g++)
-        if (table_keep_index(c->memory, &s->tables[g]) < 0)
-            return KVK_ENOMEM;
-    return 0;
-}
-
 static int evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *positions, uint32_t n)
 {
     sequence *s;
@@ -98,7 +88,7 @@ static int evict(kvk_cache *c, kvk_seq seq, uint32_t group, const uint32_t *posi
         rc = check_positions(c, s, group, positions, n);
     if (rc < 0 || n == 0)
         return rc;
-    if (eviction_furnish(c, s) < 0 || keep_index(c, s) < 0 || eviction_prepare(c, s, 0) < 0)
+    if (eviction_furnish(c, s) < 0 || eviction_keep_index(c, s) < 0 || eviction_prepare(c, s, 0) < 0)
         return KVK_ENOMEM;
     for (uint32_t k = 0; k < n; k++)
         c->evict.victims[k] = table_find(&s->tables[group], positions[k] / page_tokens(c));

@@ -1,4 +1,4 @@
-/* eviction.c: how a sequence is evicted: its settings, its budgets, and what is told of it. */
+/* eviction.c: how a sequence is evicted: its settings, its budgets, and the memory for what is kept. */
 #include "cache/eviction.h"
 
 #include "base/checked.h"
@@ -25,7 +25,6 @@ void eviction_close(kvk_cache *c, sequence *s)
     memory_give(c->memory, e->near, c->config.n_groups * sizeof *e->near);
     memory_give(c->memory, e->shared, e->shared_cap * sizeof *e->shared);
     memory_give(c->memory, e->peaks, (size_t)e->peaks_cap * c->near_row * sizeof *e->peaks);
-    memory_give(c->memory, e->budgets, c->config.n_groups * sizeof *e->budgets);
     memory_give(c->memory, e, sizeof *e);
     s->eviction = NULL;
 }
@@ -43,7 +42,6 @@ void eviction_forget(kvk_cache *c, sequence *s)
                     .lanes = e->lanes,
                     .lane_floats = e->lane_floats,
                     .near = e->near,
-                    .budgets = e->budgets,
                     .shared = e->shared,
                     .shared_cap = e->shared_cap,
                     .peaks = e->peaks,
@@ -67,13 +65,11 @@ static int take_parts(kvk_cache *c, eviction *e)
     uint32_t n = c->config.n_groups;
     e->groups = memory_take(c->memory, n * sizeof *e->groups);
     e->near = memory_take(c->memory, n * sizeof *e->near);
-    e->budgets = memory_take(c->memory, n * sizeof *e->budgets);
     if (!e->groups)
         return KVK_ENOMEM;
-    memset(e->groups, 0, n * sizeof *e->groups);
     for (uint32_t g = 0; g < n; g++)
-        e->groups[g].limit = UINT32_MAX;
-    return e->near && e->budgets ? 0 : KVK_ENOMEM;
+        forget_group(&e->groups[g]);
+    return e->near ? 0 : KVK_ENOMEM;
 }
 
 int eviction_furnish(kvk_cache *c, sequence *s)
@@ -147,6 +143,14 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n)
     return prepare_scratch(c, s, lanes_copied(eviction_policy(s->eviction)));
 }
 
+int eviction_keep_index(kvk_cache *c, sequence *s)
+{
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
+        if (table_keep_index(c->memory, &s->tables[g]) < 0)
+            return KVK_ENOMEM;
+    return 0;
+}
+
 /* ---- entries that come and go */
 
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from)
@@ -189,14 +193,8 @@ void eviction_compact(const kvk_cache *c, sequence *s, uint32_t group, const uin
 
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    if (eviction_furnish(c, child) < 0)
-        return KVK_ENOMEM;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        if (table_keep_index(c->memory, &child->tables[g]) < 0 ||
-            table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
-            return KVK_ENOMEM;
-    }
-    if (memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
+    if (eviction_furnish(c, child) < 0 || eviction_keep_index(c, child) < 0 ||
+        memory_grow(c->memory, &child->eviction->lanes, &child->eviction->lane_floats,
                     (uint64_t)eviction_lanes(parent->eviction) * c->config.n_groups * sequence_longest(c, parent),
                     sizeof(float)) < 0 ||
         (parent->eviction->n_peaks && near_prepare_all(c, child, parent->eviction->n_peaks) < 0))
@@ -229,8 +227,7 @@ void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent)
                      .shared_cap = to->shared_cap,
                      .peaks = to->peaks,
                      .peaks_cap = to->peaks_cap,
-                     .n_peaks = parent->eviction->n_peaks,
-                     .budgets = to->budgets};
+                     .n_peaks = parent->eviction->n_peaks};
     if (to->n_peaks) {
         memcpy(to->peaks, parent->eviction->peaks, (size_t)to->n_peaks * c->near_row * sizeof *to->peaks);
         memcpy(to->shared, parent->eviction->shared, to->n_peaks * sizeof *to->shared);
@@ -297,8 +294,7 @@ static uint64_t least_pages(const kvk_cache *c, const kvk_eviction *settings, ui
     return (uint64_t)pages_of_tokens(c, keep.sinks) + pages_of_tokens(c, keep.recent) + 1;
 }
 
-/* Budgets into the sequence's scratch. */
-static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *settings)
+static int check_budgets(const kvk_cache *c, const kvk_eviction *settings)
 {
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         uint32_t budget = budget_of(c, settings, g);
@@ -307,7 +303,6 @@ static int plan_budgets(const kvk_cache *c, eviction *e, const kvk_eviction *set
         int limited = budget_asked(settings, g) > 0;
         if (limited && (uint64_t)budget / page_tokens(c) < least_pages(c, settings, budget) + settings->slack)
             return KVK_EINVAL;
-        e->budgets[g] = budget;
     }
     return 0;
 }
@@ -333,7 +328,7 @@ static void apply_settings(kvk_cache *c, sequence *s, const kvk_eviction *settin
     e->lane_cap = lane_cap_for(c, e, policy->n_scores);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         group_eviction *group = &e->groups[g];
-        group->budget = e->budgets[g];
+        group->budget = budget_of(c, settings, g);
         group->limit = group->budget ? group->budget / page_tokens(c) : UINT32_MAX;
         group->lost = 0;
     }
@@ -356,12 +351,10 @@ static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *setti
 {
     const kvk_policy *policy = settings->choice.policy;
     uint32_t longest = 0;
-    for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        if (table_keep_index(c->memory, &s->tables[g]) < 0)
-            return KVK_ENOMEM;
+    for (uint32_t g = 0; g < c->config.n_groups; g++)
         longest = max_u32(longest, s->tables[g].cap);
-    }
-    if (memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
+    if (eviction_keep_index(c, s) < 0 ||
+        memory_grow(c->memory, &s->eviction->lanes, &s->eviction->lane_floats,
                     (uint64_t)longest * policy->n_scores * c->config.n_groups, sizeof(float)) < 0)
         return KVK_ENOMEM;
     if (c->near_stride && near_prepare_all(c, s, n_near) < 0)
@@ -371,7 +364,7 @@ static int prepare_settings(kvk_cache *c, sequence *s, const kvk_eviction *setti
 
 int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near)
 {
-    int rc = plan_budgets(c, s->eviction, settings);
+    int rc = check_budgets(c, settings);
     if (rc == 0)
         rc = prepare_settings(c, s, settings, n_near);
     if (rc == 0)

@@ -1,6 +1,7 @@
 /* cache/eviction.h: what is kept of a sequence that may be evicted, and what the files of eviction share.
  *
- * eviction.c  settings, budgets, figures
+ * eviction.c  settings, budgets, memory
+ * figures.c   what is told of it
  * trim.c      which pages are to go: eligibility, and trimming to the budget
  * evict.c     dropping pages, and what follows from it
  * observe.c   masses into scores
@@ -39,7 +40,6 @@ struct eviction {
                                since a step looks at the newest two in turn */
     float *shared;  /* [shared_cap] the policy's number of each page that has near peaks */
     uint32_t peaks_cap, shared_cap, n_peaks;
-    uint32_t *budgets; /* [n_groups] scratch of setting them */
 };
 
 /* The text as a decision sees it. */
@@ -71,12 +71,6 @@ static inline float *eviction_lane(const kvk_cache *c, const eviction *e, uint32
     return e->lanes ? e->lanes + ((size_t)k * c->config.n_groups + group) * e->lane_cap : NULL;
 }
 
-/* Pages of a limit that a number of tokens stands for, rounded up. */
-static inline uint32_t pages_of_tokens(const kvk_cache *c, uint32_t n_tokens)
-{
-    return n_tokens / page_tokens(c) + (n_tokens % page_tokens(c) != 0);
-}
-
 /* ---- eviction.c */
 
 /* Gives the sequence's memory back. */
@@ -94,7 +88,10 @@ int eviction_prepare(kvk_cache *c, sequence *s, uint64_t n);
 /* Zeroes the numbers of entries from `from` on. */
 void eviction_begin_entries(const kvk_cache *c, sequence *s, uint32_t group, uint32_t from);
 
-/* A fork takes over its parent's eviction; room first, which can fail. */
+/* Keeps the numbers of all tables' pages from now on, since some may go. KVK_ENOMEM. */
+int eviction_keep_index(kvk_cache *c, sequence *s);
+
+/* A fork takes over its parent's eviction; room first, which can fail, once its tables have theirs. */
 int eviction_prepare_fork(kvk_cache *c, sequence *child, const sequence *parent);
 void eviction_fork(kvk_cache *c, sequence *child, const sequence *parent);
 
@@ -110,8 +107,8 @@ int eviction_furnish(kvk_cache *c, sequence *s);
 /* The caller's settings, defaults where it knows no field. KVK_EINVAL. */
 int eviction_read_settings(const kvk_eviction *from, kvk_eviction *to);
 
-/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. Its `budgets`
- * may be the sequence's own. KVK_EINVAL, KVK_ENOMEM. */
+/* Sets a policy, with room for the near peaks of n_near pages of text; what it keeps is to be set after. KVK_EINVAL,
+ * KVK_ENOMEM. */
 int eviction_take_settings(kvk_cache *c, sequence *s, const kvk_eviction *settings, uint32_t n_near);
 
 /* ---- trim.c */
@@ -124,9 +121,14 @@ moment eviction_moment(const sequence *s, uint32_t n_tokens);
 /* One table as its policy sees it; lanes[KVK_MAX_SCORES] gets the addresses of its numbers. */
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes);
 
-/* Sets c->evict.eligible for the view's pages. Returns how many are. */
-uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
-                           const kvk_policy_view *view);
+/* Table entries that held tokens when the text had n_tokens. */
+uint32_t eviction_held(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens);
+
+/* Sets c->evict.eligible for the pages held. Returns how many are held. */
+uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at);
+
+/* Ranks the pages held now into c->evict: eligible, score and tier. Returns how many are held. */
+uint32_t eviction_rank(const kvk_cache *c, const sequence *s, uint32_t group);
 
 /* The pages of n in the order in which they go, by c->evict's eligible, tier and score; lies in c->evict.order. */
 policy_queue eviction_queue(const kvk_cache *c, uint32_t n);
@@ -145,6 +147,9 @@ void trim_apply(kvk_cache *c, sequence *s, const trim *t, moment at);
 int eviction_frees(const kvk_cache *c, const sequence *s, uint32_t page);
 
 /* ---- evict.c */
+
+/* The sum of the first n scores in c->evict. */
+double eviction_total(const kvk_cache *c, uint32_t n);
 
 /* What entries of a table are worth by the scores in c->evict. */
 weight evict_weight(const kvk_cache *c, const uint32_t *entries, uint32_t n, uint32_t n_table);

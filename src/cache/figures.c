@@ -1,16 +1,9 @@
 /* figures.c: what is told of a sequence's eviction. */
-#include "base/checked.h"
 #include "cache/eviction.h"
-
-/* Table entries that hold tokens. */
-static uint32_t entries_held(const kvk_cache *c, const sequence *s, uint32_t group)
-{
-    return table_entries(&s->tables[group], (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
-}
 
 static uint64_t tokens_held(const kvk_cache *c, const sequence *s, uint32_t group)
 {
-    uint32_t n = entries_held(c, s, group), rest = s->n_tokens % page_tokens(c);
+    uint32_t n = eviction_held(c, s, group, s->n_tokens), rest = s->n_tokens % page_tokens(c);
     return (uint64_t)n * page_tokens(c) - (n && rest ? page_tokens(c) - rest : 0);
 }
 
@@ -32,7 +25,7 @@ static kvk_eviction_info info_of(const kvk_cache *c, const sequence *s)
                               .tainted = s->first_taint != UINT32_MAX,
                               .first_taint = s->first_taint};
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
-        info.pages_kept += entries_held(c, s, g);
+        info.pages_kept += eviction_held(c, s, g, s->n_tokens);
         info.tokens_kept += tokens_held(c, s, g);
         if (e)
             add_group(&e->groups[g], &info);
@@ -66,13 +59,8 @@ static void put_pages(const kvk_cache *c, const sequence *s, uint32_t group, kvk
 static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kvk_page_score *scores)
 {
     const evict_scratch *e = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
-    moment now = eviction_now(s);
-    kvk_policy_view view = eviction_view(c, s, group, now.n_tokens, lanes);
-    eviction_eligible(c, s, group, now, &view);
-    view.eligible = e->eligible;
-    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
-    for (uint32_t k = 0; k < view.n; k++) {
+    uint32_t n = eviction_rank(c, s, group);
+    for (uint32_t k = 0; k < n; k++) {
         scores[k].score = e->score[k];
         scores[k].tier = e->tier[k];
         scores[k].eligible = e->eligible[k];
@@ -81,13 +69,11 @@ static void put_scores(const kvk_cache *c, const sequence *s, uint32_t group, kv
 
 int kvk_seq_scores(const kvk_cache *cache, kvk_seq seq, uint32_t group, kvk_page_score *scores, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !scores))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, scores, cap, &s);
     if (rc < 0)
         return rc;
-    uint32_t n = entries_held(cache, s, group);
+    uint32_t n = eviction_held(cache, s, group, s->n_tokens);
     if (!scores)
         return (int)n;
     if (cap < n)
@@ -100,10 +86,8 @@ int kvk_seq_scores(const kvk_cache *cache, kvk_seq seq, uint32_t group, kvk_page
 
 int kvk_seq_positions(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *positions, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !positions))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, positions, cap, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];

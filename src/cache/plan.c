@@ -1,7 +1,5 @@
 #include "cache/plan.h"
 
-#include "base/checked.h"
-
 #include <string.h>
 
 /* One number into an index array of the plan's width. */
@@ -60,7 +58,7 @@ static void write_entry(const kvk_cache *c, const kvk_batch_entry *e, const kvk_
 {
     const sequence *s = &c->sequences[(uint32_t)e->seq]; /* checked before */
     const table *t = &s->tables[at->group];
-    uint32_t end = s->n_tokens + e->n_query, pages = table_entries(t, (uint32_t)ceil_div(end, page_tokens(c)));
+    uint32_t end = s->n_tokens + e->n_query, pages = table_entries(t, pages_of_tokens(c, end));
     uint64_t row = (uint64_t)at->group * plan->entries_cap + at->entry;
     uint64_t first = plan->form == KVK_PLAN_CSR ? at->group * plan->pages_cap + at->page : row * plan->pages_cap;
     put_pages(plan, first, t->pages, pages);

@@ -44,7 +44,7 @@ static int swap_out_page(kvk_cache *c, sequence *s, uint32_t group, uint32_t i)
 
 static int swap_out(kvk_cache *c, sequence *s)
 {
-    uint32_t keep = (uint32_t)ceil_div(s->n_tokens, page_tokens(c)), n = 0;
+    uint32_t keep = pages_of_tokens(c, s->n_tokens), n = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         n += table_entries(&s->tables[g], keep); /* what is reserved ahead is not moved */
     if (s->n_in_flight)

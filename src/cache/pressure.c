@@ -26,31 +26,27 @@ static uint32_t withhold_victims(const kvk_cache *c, const sequence *s, uint32_t
     return e->counts[group];
 }
 
-/* Leaves of the eligible pages those that come free when they are taken. Returns how many may go of the table. */
-static uint32_t leave_free_ones(const kvk_cache *c, const sequence *s, const sequence *asker,
-                                const kvk_policy_view *view)
+/* Leaves of the eligible pages of n those that come free when they are taken. Returns how many may go of the table. */
+static uint32_t leave_free_ones(const kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker,
+                                uint32_t n)
 {
     const evict_scratch *e = &c->evict;
-    uint32_t held = view->n - withhold_victims(c, s, view->group, asker);
-    uint32_t floor = pages_of_tokens(c, s->eviction->settings.floor), n = 0;
-    for (uint32_t k = 0; k < view->n; k++) {
-        e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[view->group].pages[k]);
-        n += e->eligible[k];
+    uint32_t held = n - withhold_victims(c, s, group, asker);
+    uint32_t floor = pages_of_tokens(c, s->eviction->settings.floor), free = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        e->eligible[k] = e->eligible[k] && eviction_frees(c, s, s->tables[group].pages[k]);
+        free += e->eligible[k];
     }
-    return held > floor ? min_u32(n, held - floor) : 0;
+    return held > floor ? min_u32(free, held - floor) : 0;
 }
 
 uint64_t pressure_count(const kvk_cache *c, const sequence *s, uint64_t missing)
 {
-    float *lanes[KVK_MAX_SCORES];
     uint64_t n = 0;
     for (uint32_t i = 0; i < c->n_slots && n < missing; i++) {
         const sequence *from = &c->sequences[i];
-        for (uint32_t g = 0; yields(from, s) && g < c->config.n_groups; g++) {
-            kvk_policy_view view = eviction_view(c, from, g, from->n_tokens, lanes);
-            eviction_eligible(c, from, g, eviction_now(from), &view);
-            n += leave_free_ones(c, from, s, &view);
-        }
+        for (uint32_t g = 0; yields(from, s) && g < c->config.n_groups; g++)
+            n += leave_free_ones(c, from, g, s, eviction_eligible(c, from, g, eviction_now(from)));
     }
     return n < missing ? n : missing;
 }
@@ -126,16 +122,10 @@ static double price_of(float score, double total)
 static void offer_table(kvk_cache *c, const sequence *s, uint32_t group, const sequence *asker, uint32_t missing)
 {
     evict_scratch *e = &c->evict;
-    float *lanes[KVK_MAX_SCORES];
-    kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
-    view.eligible = e->eligible;
-    double total = 0;
-    eviction_eligible(c, s, group, eviction_now(s), &view);
-    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier); /* as ever, whatever can be taken */
-    uint32_t quota = leave_free_ones(c, s, asker, &view);
-    for (uint32_t k = 0; k < view.n; k++)
-        total += (double)e->score[k];
-    policy_queue q = eviction_queue(c, view.n);
+    uint32_t held = eviction_rank(c, s, group); /* as ever, whatever can be taken */
+    uint32_t quota = leave_free_ones(c, s, group, asker, held);
+    double total = eviction_total(c, held);
+    policy_queue q = eviction_queue(c, held);
     for (uint32_t n = 0; n < quota; n++) {
         uint32_t k = policy_queue_next(&q);
         candidate page = {.seq = s,

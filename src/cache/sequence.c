@@ -142,7 +142,7 @@ uint32_t sequence_tokens_in(const kvk_cache *c, uint32_t n_tokens, uint32_t i)
 /* What is known of the text from there on is forgotten; pages that stay reserved begin anew. */
 static void begin_anew(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
-    uint32_t end = (uint32_t)ceil_div(n_tokens, page_tokens(c));
+    uint32_t end = pages_of_tokens(c, n_tokens);
     if (s->eviction->asked_at > n_tokens)
         s->eviction->asked_at = 0;
     for (uint32_t g = 0; g < c->config.n_groups; g++)
@@ -163,7 +163,7 @@ static void shorten(const kvk_cache *c, sequence *s, uint32_t n_tokens)
 void sequence_set_length(kvk_cache *c, sequence *s, uint32_t n_tokens)
 {
     uint32_t first = min_u32(s->n_tokens, n_tokens) / page_tokens(c);
-    uint32_t end = (uint32_t)ceil_div(max_u32(s->n_tokens, n_tokens), page_tokens(c));
+    uint32_t end = pages_of_tokens(c, max_u32(s->n_tokens, n_tokens));
     if (n_tokens < s->n_tokens)
         shorten(c, s, n_tokens);
     s->n_tokens = n_tokens;
@@ -297,7 +297,7 @@ int kvk_seq_close(kvk_cache *cache, kvk_seq seq)
 /* Shares the parent's pages that hold tokens; the tables have room. */
 static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    uint32_t end = (uint32_t)ceil_div(parent->n_tokens, page_tokens(c));
+    uint32_t end = pages_of_tokens(c, parent->n_tokens);
     for (uint32_t g = 0; g < c->config.n_groups; g++) {
         const table *from = &parent->tables[g];
         table *t = &child->tables[g];
@@ -314,12 +314,10 @@ static void share_pages(kvk_cache *c, sequence *child, const sequence *parent)
 
 static int prepare_fork(kvk_cache *c, sequence *child, const sequence *parent)
 {
-    if (parent->eviction)
-        return eviction_prepare_fork(c, child, parent);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
         if (table_prepare(c->memory, &child->tables[g], parent->tables[g].n) < 0)
             return KVK_ENOMEM;
-    return 0;
+    return parent->eviction ? eviction_prepare_fork(c, child, parent) : 0;
 }
 
 static int seq_fork(kvk_cache *c, kvk_seq seq, kvk_seq *out)
@@ -402,12 +400,17 @@ int kvk_seq_info_get(const kvk_cache *cache, kvk_seq seq, kvk_seq_info *out)
     return copy_sized(out, &info, sizeof info);
 }
 
+int sequence_query(const kvk_cache *c, kvk_seq seq, uint32_t group, const void *out, uint32_t cap, sequence **s)
+{
+    if (!cache_is_ready(c) || group >= c->config.n_groups || (cap && !out))
+        return cache_refuses(c);
+    return sequence_use(c, seq, s);
+}
+
 int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t *pages, uint32_t cap)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups || (cap && !pages))
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, pages, cap, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];
@@ -422,10 +425,8 @@ int kvk_seq_table(const kvk_cache *cache, kvk_seq seq, uint32_t group, uint32_t 
 
 int kvk_seq_first(const kvk_cache *cache, kvk_seq seq, uint32_t group)
 {
-    if (!cache_is_ready(cache) || group >= cache->config.n_groups)
-        return cache_refuses(cache);
     sequence *s;
-    int rc = sequence_use(cache, seq, &s);
+    int rc = sequence_query(cache, seq, group, NULL, 0, &s);
     if (rc < 0)
         return rc;
     const table *t = &s->tables[group];

@@ -126,9 +126,9 @@ static void get_settings(state_reader *r, kvk_cache *c, sequence *s)
     state_get_floats(r, &set.slope, 1);
     state_get_floats(r, &set.target, 1);
     for (uint32_t g = 0; g < c->config.n_groups; g++)
-        s->eviction->budgets[g] = get32(r);
+        c->evict.counts[g] = get32(r);
     require(r, asked_at <= KVK_MAX_TOKENS);
-    set.budgets = s->eviction->budgets;
+    set.budgets = c->evict.counts; /* free for it now; furnished with the eviction */
     if (!r->failed)
         take_settings(r, c, s, &set);
     s->eviction->asked_at = asked_at;
@@ -190,7 +190,7 @@ static void put_text_near(state_writer *w, const kvk_cache *c, const eviction *e
 static void get_text_near(state_reader *r, kvk_cache *c, sequence *s)
 {
     eviction *e = s->eviction;
-    uint32_t n = get_most(r, (uint32_t)ceil_div(s->n_tokens, page_tokens(c)));
+    uint32_t n = get_most(r, pages_of_tokens(c, s->n_tokens));
     for (; e->n_peaks < n && !r->failed; e->n_peaks++) {
         require_memory(r, near_prepare_all(c, s, e->n_peaks + 1u));
         if (!r->failed)

@@ -16,6 +16,11 @@ moment eviction_now(const sequence *s)
 
 /* ---- views */
 
+uint32_t eviction_held(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens)
+{
+    return table_entries(&s->tables[group], pages_of_tokens(c, n_tokens));
+}
+
 kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t group, uint32_t n_tokens, float **lanes)
 {
     const eviction *e = s->eviction;
@@ -29,7 +34,7 @@ kvk_policy_view eviction_view(const kvk_cache *c, const sequence *s, uint32_t gr
                              .budget = g->budget,
                              .n_tokens = n_tokens,
                              .n_prompt = e->settings.n_prompt,
-                             .n = table_entries(&s->tables[group], (uint32_t)ceil_div(n_tokens, page_tokens(c))),
+                             .n = eviction_held(c, s, group, n_tokens),
                              .index = s->tables[group].index,
                              .scores = lanes,
                              .shared = eviction_policy(e)->n_shared && (e->needs & KVK_NEED_NEAR) ? e->shared : NULL,
@@ -45,31 +50,37 @@ static kvk_protection protection(const kvk_cache *c, const eviction *e, uint32_t
                            : (kvk_protection){0, 0};
 }
 
-static uint32_t withhold_pinned(const kvk_cache *c, const table *t, uint32_t from, uint32_t end)
+static void withhold_pinned(const kvk_cache *c, const table *t, uint32_t from, uint32_t end)
 {
-    uint32_t n = 0;
-    for (uint32_t k = from; k < end; k++) {
+    for (uint32_t k = from; k < end; k++)
         c->evict.eligible[k] = !pool_is_pinned(&c->store.pool, t->pages[k]);
-        n += c->evict.eligible[k];
-    }
-    return n;
 }
 
-uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at,
-                           const kvk_policy_view *view)
+uint32_t eviction_eligible(const kvk_cache *c, const sequence *s, uint32_t group, moment at)
 {
     const table *t = &s->tables[group];
+    uint32_t n = eviction_held(c, s, group, at.n_tokens);
     kvk_protection keep = protection(c, s->eviction, group);
     uint32_t full = at.settled / page_tokens(c), recent = pages_of_tokens(c, keep.recent);
     uint32_t from = table_below(t, min_u32(pages_of_tokens(c, keep.sinks), table_end(t)));
-    uint32_t end = full > recent ? min_u32(table_below(t, full - recent), view->n) : 0;
-    memset(c->evict.eligible, 0, view->n);
-    if (from >= end)
-        return 0;
+    uint32_t end = full > recent ? min_u32(table_below(t, full - recent), n) : 0;
+    memset(c->evict.eligible, 0, n);
+    if (from < end)
+        memset(c->evict.eligible + from, 1, end - from);
     if (c->store.pool.pins_cap)
-        return withhold_pinned(c, t, from, end);
-    memset(c->evict.eligible + from, 1, end - from);
-    return end - from;
+        withhold_pinned(c, t, from, end);
+    return n;
+}
+
+uint32_t eviction_rank(const kvk_cache *c, const sequence *s, uint32_t group)
+{
+    const evict_scratch *e = &c->evict;
+    float *lanes[KVK_MAX_SCORES];
+    kvk_policy_view view = eviction_view(c, s, group, s->n_tokens, lanes);
+    eviction_eligible(c, s, group, eviction_now(s));
+    view.eligible = e->eligible;
+    policy_rank(eviction_policy(s->eviction), &view, e->score, e->tier);
+    return view.n;
 }
 
 /* ---- the smallest budget that keeps a share of the mass */
@@ -81,21 +92,13 @@ policy_queue eviction_queue(const kvk_cache *c, uint32_t n)
     return policy_queue_of(&ranked, e->eligible, n, e->order);
 }
 
-static double total_score(const evict_scratch *e, uint32_t n)
-{
-    double total = 0;
-    for (uint32_t k = 0; k < n; k++)
-        total += (double)e->score[k];
-    return total;
-}
-
 /* How many pages may go so that the rest keeps the target share, `most` at most. */
 static uint32_t pages_to_spare(const kvk_cache *c, const eviction *e, const kvk_policy_view *view, uint32_t most)
 {
     const evict_scratch *scratch = &c->evict;
     double lost = e->groups[view->group].lost;
     policy_rank(eviction_policy(e), view, scratch->score, scratch->tier);
-    double total = total_score(scratch, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
+    double total = eviction_total(c, view->n) + lost, allowed = (1 - (double)e->settings.target) * total;
     if (!(total > 0)) /* nothing was observed yet: nobody knows what can be spared */
         return 0;
     policy_queue q = eviction_queue(c, view->n);
@@ -183,7 +186,7 @@ static void plan_group(const kvk_cache *c, const sequence *s, moment at, uint32_
     float *lanes[KVK_MAX_SCORES];
     kvk_policy_view view = eviction_view(c, s, g, at.n_tokens, lanes);
     to->lanes = copy_lanes(policy, &view, lanes, to->lanes);
-    eviction_eligible(c, s, g, at, &view);
+    eviction_eligible(c, s, g, at);
     view.eligible = e->eligible;
     uint32_t want = wanted(c, s, &view);
     policy_scratch scratch = {e->score, e->tier, e->order};

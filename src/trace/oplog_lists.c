@@ -69,33 +69,39 @@ int oplog_read_keys(oplog_run *run, const oplog_rule *arg, json_t *value, void *
     return 0;
 }
 
-/* What the first line says of its groups, in the order in which it does: room for all that there may be. */
-static kvk_group *groups_of(oplog_run *run, const kvk_group **out)
-{
-    kvk_group *groups = oplog_buffer(run, BUFFER_GROUPS, KVK_MAX_GROUPS);
-    if (groups && !*out)
-        memset(groups, 0, KVK_MAX_GROUPS * sizeof *groups);
-    if (groups)
-        *out = groups;
-    return groups;
-}
-
-static int check_groups(oplog_run *run, const oplog_rule *arg, const json_t *value)
+static int check_list(oplog_run *run, const oplog_rule *arg, const json_t *value, const char *wanted, uint32_t most)
 {
     if (!json_is_array(value))
-        return oplog_wrong(run, arg->name, value, arg->words[0]);
-    if (json_array_size(value) > KVK_MAX_GROUPS)
-        return trace_bad_input(run->error, lines_place(&run->lines, arg->name), "more than %u items", KVK_MAX_GROUPS);
+        return oplog_wrong(run, arg->name, value, wanted);
+    if (json_array_size(value) > most)
+        return trace_bad_input(run->error, lines_place(&run->lines, arg->name), "more than %u items", most);
+    return 0;
+}
+
+/* What the first line says of its groups, in the order in which it does: *groups has room for all that there may be,
+ * and *out names them from now on. */
+static int take_groups(oplog_run *run, const oplog_rule *arg, const json_t *value, const kvk_group **out,
+                       kvk_group **groups)
+{
+    int rc = check_list(run, arg, value, arg->words[0], KVK_MAX_GROUPS);
+    if (rc < 0)
+        return rc;
+    *groups = oplog_buffer(run, BUFFER_GROUPS, KVK_MAX_GROUPS);
+    if (!*groups)
+        return TRACE_FAILED;
+    if (!*out)
+        memset(*groups, 0, KVK_MAX_GROUPS * sizeof **groups);
+    *out = *groups;
     return 0;
 }
 
 int oplog_read_windows(oplog_run *run, const oplog_rule *arg, json_t *value, void *out)
 {
     size_t n = json_array_size(value);
-    int rc = check_groups(run, arg, value);
-    kvk_group *groups = rc == 0 ? groups_of(run, out) : NULL;
-    if (!groups)
-        return rc < 0 ? rc : TRACE_FAILED;
+    kvk_group *groups;
+    int rc = take_groups(run, arg, value, out, &groups);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(value, i);
         if (!oplog_is_integer(item, 0, UINT32_MAX))
@@ -109,10 +115,10 @@ int oplog_read_windows(oplog_run *run, const oplog_rule *arg, json_t *value, voi
 int oplog_read_near_sizes(oplog_run *run, const oplog_rule *arg, json_t *value, void *out)
 {
     size_t n = json_array_size(value);
-    int rc = check_groups(run, arg, value);
-    kvk_group *groups = rc == 0 ? groups_of(run, out) : NULL;
-    if (!groups)
-        return rc < 0 ? rc : TRACE_FAILED;
+    kvk_group *groups;
+    int rc = take_groups(run, arg, value, out, &groups);
+    if (rc < 0)
+        return rc;
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_array_get(value, i);
         const json_t *layers = json_array_get(item, 0), *heads = json_array_get(item, 1);
@@ -128,12 +134,7 @@ int oplog_read_near_sizes(oplog_run *run, const oplog_rule *arg, json_t *value, 
 
 static int check_entries(oplog_run *run, const oplog_rule *arg, const json_t *value)
 {
-    if (!json_is_array(value))
-        return oplog_wrong(run, arg->name, value, "a list");
-    if (json_array_size(value) > OPLOG_MAX_ENTRIES)
-        return trace_bad_input(run->error, lines_place(&run->lines, arg->name), "more than %u items",
-                               OPLOG_MAX_ENTRIES);
-    return 0;
+    return check_list(run, arg, value, "a list", OPLOG_MAX_ENTRIES);
 }
 
 int oplog_read_entries(oplog_run *run, const oplog_rule *arg, json_t *value, void *out)
