@@ -73,6 +73,7 @@ static void open_all(const char *policy)
     config.n_pages = N_PAGES;
     config.groups = &group;
     ck_assert_int_eq(kvk_cache_open(&config, &cache), 0);
+    memset(texts, 0, sizeof texts);
     for (uint32_t i = 0; i < SEQS; i++) {
         fill(texts[i].q[0][0][0], sizeof texts[i].q / sizeof(float), i + 1);
         fill(texts[i].k[0][0][0], sizeof texts[i].k / sizeof(float), i + 11);
