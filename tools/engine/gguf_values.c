@@ -4,6 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+int gguf_has(const gguf *g, const char *key)
+{
+    return gguf_entry_find(g, key) != NULL;
+}
+
 typedef enum kind { TRUTH, WHOLE, FLOAT, STRING, ARRAY } kind;
 
 static kind kind_of(uint32_t type)
