@@ -1,6 +1,6 @@
-/* The tokens of SmolLM2-135M-Instruct against those that an independent implementation found (shared/golden). The model
- * is where KVKEEP_MODEL says. */
+/* The tokens of SmolLM2-135M-Instruct against those that an independent implementation found (shared/golden). */
 #include "engine/chat.h"
+#include "engine/model.h"
 #include "engine/tokenizer.h"
 #include "run_tests.h"
 
@@ -19,7 +19,7 @@ static void open_all(void)
 {
     trace_error error = {""};
     json_error_t wrong;
-    ck_assert_msg(gguf_open(getenv("KVKEEP_MODEL"), &model, &error) == 0, "%s", error.text);
+    ck_assert_msg(gguf_open(model_path(), &model, &error) == 0, "%s", error.text);
     ck_assert_msg(tokenizer_open(model, &t, &error) == 0, "%s", error.text);
     expected = json_load_file(golden, JSON_REJECT_DUPLICATES, &wrong);
     ck_assert_msg(expected != NULL, "%s:%d: %s", golden, wrong.line, wrong.text);
@@ -130,20 +130,14 @@ START_TEST(a_conversation)
 }
 END_TEST
 
-/* 77 tells ctest that nothing was tested. */
-static int skip(const char *why)
-{
-    printf("skipped: %s\n", why);
-    return 77;
-}
-
 int main(void)
 {
-    const char *path = getenv("KVKEEP_MODEL");
-    if (!path || !*path)
-        return skip("KVKEEP_MODEL does not say where the model is");
-    if (access(golden, R_OK) != 0 || access(novel, R_OK) != 0)
-        return skip("the golden values are not at " KVK_SHARED_DIR);
+    if (!model_path())
+        return MODEL_SKIPPED;
+    if (access(golden, R_OK) != 0 || access(novel, R_OK) != 0) {
+        printf("skipped: the golden values are not at %s\n", KVK_SHARED_DIR);
+        return MODEL_SKIPPED;
+    }
     TCase *tests = tcase_create("model_tokens");
     tcase_add_checked_fixture(tests, open_all, close_all);
     tcase_add_test(tests, short_texts);
