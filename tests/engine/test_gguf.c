@@ -195,7 +195,7 @@ START_TEST(no_such_tensor_or_row)
 {
     const gguf_tensor *t = NULL;
     float row[4] = {77};
-    assert_line(gguf_tensor_find(g, "tabl", &t, &error), "m.gguf: tensor tabl: missing");
+    assert_line(gguf_tensor_find(g, "tables", &t, &error), "m.gguf: tensor tables: missing");
     assert_line(gguf_tensor_find(g, "odd", &t, &error), "m.gguf: tensor odd: is of type 999, which is not known");
     ck_assert_ptr_null(t);
     ck_assert_int_eq(gguf_tensor_find(g, "deep", &t, &error), 0);
@@ -225,10 +225,11 @@ END_TEST
 
 /* ---- From the disk ---------------------------------------------------------------------------------------------- */
 
-static char path[] = "/tmp/kvkeep-gguf-XXXXXX";
+static char path[64];
 
 static void write_file(const void *bytes, size_t n)
 {
+    strcpy(path, "/tmp/kvkeep-gguf-XXXXXX");
     int file = mkstemp(path);
     ck_assert_int_ge(file, 0);
     ck_assert_int_eq(write(file, bytes, n), (ssize_t)n);
