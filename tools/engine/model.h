@@ -1,4 +1,4 @@
-/* engine/model.h: a model of the LLaMA family out of a GGUF file, ready to run: its shape, and its weights as floats.
+/* engine/model.h: a model of the LLaMA family out of a GGUF file, ready to run: its shape and its weights.
  *
  * Known architectures: llama, and qwen2 (biases on Q, K and V; heads rotated by halves). The output matrix may be the
  * embedding's (tied) or one of its own. What a file says is checked against what it has before any of it is used: a
@@ -52,8 +52,8 @@ typedef struct model {
     const float *output_norm;     /* [width] */
     matrix output;                /* width -> n_vocabulary; may be the embedding's numbers */
     const float *rope_factors;    /* [n_rotated / 2] what a pair's frequency is divided by; NULL: 1 */
-    float *weights;               /* all of them, one block */
-    uint64_t n_weights;           /* floats */
+    void *weights;                /* all of them, one block */
+    uint64_t weight_bytes;
 } model;
 
 /* Takes a model out of an open file, which must stay open. Returns 0, TRACE_BAD_INPUT or TRACE_FAILED (no memory). */
