@@ -1,5 +1,5 @@
-/* engine/sample.h: the next token out of logits: greedy, or by chance from a seed. The same seed and logits give the same
- * tokens on every machine with the same floats. */
+/* engine/sample.h: the next token out of logits: greedy, or by chance from a seed. The same seed and logits give the
+ * same tokens. */
 #ifndef KVKEEP_ENGINE_SAMPLE_H
 #define KVKEEP_ENGINE_SAMPLE_H
 
