@@ -10,10 +10,10 @@ static inline int run_tests(const char *name, TCase *tests)
 {
     Suite *suite = suite_create(name);
     suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
+    SRunner *run = srunner_create(suite);
+    srunner_run_all(run, CK_ENV);
+    int failed = srunner_ntests_failed(run);
+    srunner_free(run);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

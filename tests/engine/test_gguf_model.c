@@ -1,6 +1,6 @@
 /* A real model's file, SmolLM2-135M-Instruct in Q4_1: its keys, some of its numbers, and the file cut short. */
 #include "engine/gguf_walk.h"
-#include "engine/model.h"
+#include "engine/real_model.h"
 #include "run_tests.h"
 
 #include <check.h>

@@ -3,17 +3,6 @@
 
 enum { BLOCK = 32, SUPER = 256 };
 
-/* Shifted into place, a half's exponent is 112 below what a float's would be, which a product puts right, for numbers
- * below the smallest normal one too. */
-static float half_at(const unsigned char *bytes)
-{
-    uint32_t half = u16_at(bytes), sign = (half & 0x8000) << 16, magnitude = (half & 0x7FFF) << 13;
-    if (magnitude >= 0x7C00 << 13)
-        return float_of_bits(sign | 0x7F800000 | magnitude);
-    float value = float_of_bits(magnitude) * 0x1p112F;
-    return sign ? -value : value;
-}
-
 static void f32(const unsigned char *block, float *out)
 {
     *out = float_of_bits(u32_at(block));

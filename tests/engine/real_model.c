@@ -1,4 +1,4 @@
-#include "engine/model.h"
+#include "engine/real_model.h"
 
 #include <stdio.h>
 #include <stdlib.h>
