@@ -40,6 +40,7 @@ static const grid_shape faults[] = {
     FAULT("each head has its own lse", TEXTS(two), .kv_heads = 3, .group = 5),
     /* TensorRT-LLM#6573, mlc-llm#2543 */
     FAULT("groups may have 6 heads", TEXTS(two), .group = 6),
+    FAULT("groups may have 6 heads in chunks", TEXTS(two), .queries = some, .group = 6),
     FAULT("groups may have more than 8 heads", TEXTS(two), .group = 12),
     FAULT("groups may have more heads than a tile", TEXTS(two), .group = 20),
     /* FreeToken#177 */
