@@ -25,8 +25,9 @@ static const grid_shape faults[] = {
     FAULT("NaN in unused places does no harm", TEXTS(two)),
     /* Wan2GP#1628: NaN + -inf is NaN, so what is masked may not be computed with */
     FAULT("NaN behind a mask does no harm", TEXTS(two), .queries = all_queries, .window = 7),
-    /* flashinfer#4450: an infinity of 5e4 is smaller than some scores */
-    FAULT("scores may be larger than any stand-in for infinity", TEXTS(two), .scale = 2, .q_size = 8192),
+    /* flashinfer#4450: an infinity of 5e4 is smaller than some scores; what is masked would win over scores of -5e5 */
+    FAULT("scores may be larger than any stand-in for infinity", TEXTS(two), .queries = all_queries, .scale = 2,
+          .q_size = 8192),
     /* llama.cpp#12776: a largest score of -inf after a tile, a warp or a part of which a query sees nothing */
     FAULT("a query may see nothing of the first tokens", TEXTS(windowed), .queries = windowed_queries, .group = 1,
           .window = 4),
