@@ -122,7 +122,15 @@ static void lay_out(grid_case *c, uint64_t *random)
     }
 }
 
-/* A random half of the last ids, in random order. */
+/* Whole pages at its beginning that an entry has from the first one. */
+static uint32_t shared_pages(const grid_case *c, uint32_t entry)
+{
+    const grid_shape *s = c->shape;
+    uint32_t common = s->lengths[entry] < s->lengths[0] ? s->lengths[entry] : s->lengths[0];
+    return s->features & GRID_SHARED ? common / s->page_tokens : 0;
+}
+
+/* A random half of the last ids, in random order; then those of pages that are shared again. */
 static void name_pages(grid_case *c, uint64_t *random)
 {
     uint32_t n = names(c);
@@ -137,6 +145,8 @@ static void name_pages(grid_case *c, uint64_t *random)
         c->pages[i] = id;
     }
     free(ids);
+    for (uint32_t i = 1; i < c->shape->n; i++)
+        memcpy(c->pages + c->indptr[i], c->pages, shared_pages(c, i) * sizeof *c->pages);
 }
 
 /* ---- K and V */
@@ -191,6 +201,14 @@ static void make_kv(grid_case *c)
     poison_kv(c);
 }
 
+/* What an entry has from the first one. */
+static void share_tokens(const grid_case *c, float *rows, uint32_t entry)
+{
+    uint64_t token = (uint64_t)c->shape->kv_heads * c->shape->head_size;
+    uint64_t n = (uint64_t)shared_pages(c, entry) * c->shape->page_tokens;
+    memcpy(rows + c->first_token[entry] * token, rows, n * token * sizeof *rows);
+}
+
 static void append_entry(grid_case *c, uint32_t entry)
 {
     uint32_t n = c->shape->lengths[entry];
@@ -218,8 +236,13 @@ static void fill_kv(grid_case *c, uint64_t *random)
     c->v = take(rows * s->head_size, sizeof(float));
     fill_rows(c->k, rows, s->head_size, s->dtype, random);
     fill_rows(c->v, rows, s->head_size, s->dtype, random);
-    for (uint32_t i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (i > 0) {
+            share_tokens(c, c->k, i);
+            share_tokens(c, c->v, i);
+        }
         append_entry(c, i);
+    }
 }
 
 /* ---- queries */

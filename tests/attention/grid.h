@@ -17,7 +17,8 @@ enum grid_feature {
     GRID_GAPS = 32,        /* gaps of 16 bytes in every stride of K and V, of 8 elements in those of q and o */
     GRID_ROWS = 64,        /* masses for each query */
     GRID_NEAR_ERROR = 128, /* near peaks of removal error instead of mass */
-    GRID_FAR = 256 /* page ids above 65,536 in a sparse cache with offsets beyond 2^32; pages not listed are zeroes */
+    GRID_FAR = 256, /* page ids above 65,536 in a sparse cache with offsets beyond 2^32; pages not listed are zeroes */
+    GRID_SHARED = 512 /* texts begin as the first one, in its pages; not with missing pages */
 };
 
 typedef struct grid_shape {

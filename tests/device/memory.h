@@ -15,13 +15,17 @@ void *device_take(uint64_t bytes);
 /* The same with what host memory holds; NULL of NULL. */
 void *device_copy_of(const void *host, uint64_t bytes);
 
-/* The same for memory that is only read, and may be large: it may be the host's own, so it must stay. NULL of NULL. */
+/* A copy that ends where memory does, so that what is read past it is found, as far as the device can; aligned to 4. */
+void *device_copy_at_end(const void *host, uint64_t bytes);
+
+/* A copy of memory that is only read, and may be large: it may be the host's own, so it must stay. NULL of NULL. */
 void *device_borrow(const void *host, uint64_t bytes);
 void device_give_back(void *device);
 
 /* Waits for what was launched, and copies. */
 void device_read(void *host, const void *device, uint64_t bytes);
 
+/* Waits too. */
 void device_free(void *device);
 
 #ifdef __cplusplus

@@ -18,6 +18,12 @@ static void *copy(device_case *d, const void *host, uint64_t n, uint64_t bytes)
     return keep(d, device_copy_of(host, n * bytes));
 }
 
+/* Lists of one number for each entry, query or page: nothing may be read past them. */
+static void *copy_list(device_case *d, const void *host, uint64_t n)
+{
+    return keep(d, device_copy_at_end(host, n * sizeof(int32_t)));
+}
+
 static void copy_input(device_case *d)
 {
     const grid_case *c = d->c;
@@ -27,11 +33,11 @@ static void copy_input(device_case *d)
     d->kv.base = device_borrow(c->kv.base, c->kv_bytes);
     d->kv.scales = copy(d, c->kv.scales, c->n_scales, sizeof(float));
     a->kv = &d->kv;
-    a->indptr = copy(d, c->indptr, n + 1, sizeof *c->indptr);
-    a->pages = copy(d, c->pages, c->n_pages, sizeof *c->pages);
-    a->positions = copy(d, c->attention.positions, c->n_pages, sizeof *c->positions);
-    a->seq_lens = copy(d, c->seq_lens, n, sizeof *c->seq_lens);
-    a->query_indptr = copy(d, c->query_indptr, n + 1, sizeof *c->query_indptr);
+    a->indptr = copy_list(d, c->indptr, n + 1);
+    a->pages = copy_list(d, c->pages, c->n_pages);
+    a->positions = copy_list(d, c->attention.positions, c->n_pages);
+    a->seq_lens = copy_list(d, c->seq_lens, n);
+    a->query_indptr = copy_list(d, c->query_indptr, n + 1);
     a->q.data = copy(d, c->q, c->n_queries * a->q.token_stride, q_bytes);
     a->slopes = copy(d, c->attention.slopes, c->n_heads, sizeof(float));
     a->sinks = copy(d, c->attention.sinks, c->n_heads, sizeof(float));
@@ -47,7 +53,7 @@ static void copy_output(device_case *d)
     const grid_case *c = d->c;
     d->out.o = copy(d, d->host_out->o, o_bytes(d), 1);
     d->out.lse = copy(d, d->host_out->lse, c->n_queries * c->n_heads, sizeof(float));
-    d->out.rows = copy(d, c->rows, c->attention.n, sizeof *c->rows);
+    d->out.rows = copy_list(d, c->rows, c->attention.n);
     d->out.mean = copy(d, d->host_out->mean, c->n_mean, sizeof(float));
     d->out.peak = copy(d, d->host_out->peak, c->n_mean, sizeof(float));
     d->out.near = copy(d, d->host_out->near, c->n_near, sizeof(float));
@@ -136,8 +142,11 @@ int attention_on_device(void *ctx, const grid_case *c, const kvk_attention_out *
 
 int shape_is_for_device(const grid_shape *s)
 {
+    uint32_t size = s->head_size, page = s->page_tokens;
     int is_16_bit = s->dtype == KVK_F16 || s->dtype == KVK_BF16;
-    return s->q_dtype != KVK_F32 && s->dtype != KVK_F32 && (!is_16_bit || s->dtype == s->q_dtype);
+    int takes_types = s->q_dtype != KVK_F32 && s->dtype != KVK_F32 && (!is_16_bit || s->dtype == s->q_dtype);
+    int takes_size = size == 64 || size == 80 || size == 96 || size == 128 || size == 256;
+    return takes_types && takes_size && (page % 16 == 0 || page == 1 || page == 2 || page == 4 || page == 8);
 }
 
 grid_precision device_precision(const grid_shape *s)

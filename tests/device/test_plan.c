@@ -21,7 +21,7 @@ static const grid_shape mixed = {.name = "mixed",
                                  .queries = queries,
                                  .seed = 1};
 
-static const device_options by_batch; /* parts as the batch suggests */
+static device_options by_batch; /* parts as the batch suggests */
 
 /* ---- the same bits */
 
@@ -121,6 +121,41 @@ START_TEST(a_long_entry_among_many_has_few_parts)
 }
 END_TEST
 
+/* A run with a plan that has room for more, in every way that a plan can. */
+static void run_with_room(const grid_case *c, const kvk_attention_out *out)
+{
+    device_case *d = device_case_open(c, out, by_batch);
+    d->plan.n_entries *= 4;
+    d->plan.n_queries *= 4;
+    d->plan.n_pages *= 8;
+    d->plan.n_masses *= 2;
+    d->plan.entry_queries *= 2;
+    device_case_plan(d);
+    ck_assert_int_eq(device_case_run(d), 0);
+    device_case_read(d);
+    device_case_close(d);
+}
+
+/* flash-attention#1000: what is divided is the batch, not what the plan or the cache has room for. Other parts would
+ * give other bits. */
+START_TEST(a_larger_plan_makes_no_other_parts)
+{
+    device_options shorter = {64, 0};
+    grid_case *c = grid_open(&mixed);
+    grid_result *r[3];
+    for (int i = 0; i < 3; i++)
+        r[i] = grid_result_open(c, KVK_F32);
+    run_with_room(c, &r[0]->out);
+    ck_assert_int_eq(attention_on_device(&by_batch, c, &r[1]->out), 0);
+    ck_assert_int_eq(attention_on_device(&shorter, c, &r[2]->out), 0);
+    ck_assert(same_bits(r[0], r[1], c));
+    ck_assert(!same_bits(r[0], r[2], c));
+    for (int i = 0; i < 3; i++)
+        grid_result_close(r[i]);
+    grid_close(c);
+}
+END_TEST
+
 /* ---- room */
 
 static int32_t status_of(const device_case *d)
@@ -212,6 +247,47 @@ START_TEST(a_plan_serves_one_batch_after_another)
 }
 END_TEST
 
+/* The arguments of a call, which are the host's to change as soon as it returns. */
+typedef struct arguments {
+    kvk_cuda_plan plan;
+    kvk_kv kv;
+    kvk_attention attention;
+    kvk_attention_out out;
+} arguments;
+
+static void take_arguments(arguments *a, const device_case *d)
+{
+    *a = (arguments){d->plan, d->kv, d->attention, d->out};
+    a->attention.kv = &a->kv;
+}
+
+/* TensorRT-LLM#15546: what a batch needs changed before it had run. An emulated device runs nothing before somebody
+ * waits. */
+START_TEST(arguments_may_change_after_a_call)
+{
+    arguments a;
+    grid_case *c = grid_open(&mixed);
+    grid_result *found = grid_result_open(c, KVK_F32), *exact = grid_result_open(c, KVK_F32);
+    device_case *d = device_case_open(c, &found->out, by_batch);
+    take_arguments(&a, d);
+    ck_assert_int_eq(kvk_cuda_prepare(&a.plan, &a.attention, a.out.rows, NULL), 0);
+    memset(&a, 0xff, sizeof a);
+    take_arguments(&a, d);
+    ck_assert_int_eq(kvk_cuda_attention(&a.plan, &a.attention, &a.out, 0, NULL), 0);
+    memset(&a, 0xff, sizeof a);
+    take_arguments(&a, d);
+    ck_assert_int_eq(kvk_cuda_mass(&a.plan, &a.attention, &a.out, 1, NULL), 0);
+    memset(&a, 0xff, sizeof a);
+    device_case_read(d);
+    ck_assert_int_eq(attention_on_device(&by_batch, c, &exact->out), 0);
+    ck_assert(same_bits(found, exact, c));
+    device_case_close(d);
+    grid_result_close(found);
+    grid_result_close(exact);
+    grid_close(c);
+}
+END_TEST
+
 /* ---- masses of several layers */
 
 /* Two layers, the second one with another scale, in one launch; against the reference, which adds one after the other.
@@ -269,8 +345,10 @@ void add_plan_tests(TCase *tests)
     tcase_add_loop_test(tests, the_same_batch_gives_the_same_bits, 0, 2);
     tcase_add_test(tests, with_a_fixed_split_an_entry_does_not_see_the_others);
     tcase_add_test(tests, a_long_entry_among_many_has_few_parts);
+    tcase_add_test(tests, a_larger_plan_makes_no_other_parts);
     tcase_add_loop_test(tests, what_the_plan_has_no_room_for_is_not_begun, 0, 4);
     tcase_add_test(tests, a_plan_serves_one_batch_after_another);
+    tcase_add_test(tests, arguments_may_change_after_a_call);
     tcase_add_test(tests, masses_of_layers_are_added_in_one_launch);
     tcase_add_test(tests, without_masses_and_outputs_only_lse_is_written);
 }

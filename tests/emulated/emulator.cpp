@@ -65,7 +65,14 @@ struct machine {
     size_t turn = 0; /* index of the running warp */
 };
 
+/* A launch that has not begun. */
+struct waiting {
+    emulated_launch launch;
+    std::unique_ptr<unsigned char[]> argument;
+};
+
 emulator_schedule schedule = EMULATOR_LOCK_STEP;
+std::vector<waiting> stream;
 uint64_t random_state = 1;
 machine *now; /* the launch that runs */
 std::vector<std::unique_ptr<unsigned char[]>> stacks;
@@ -440,22 +447,32 @@ cudaError_t cudaGetLastError()
     return cudaSuccess;
 }
 
-cudaError_t emulated_run(const emulated_launch &launch)
+cudaError_t emulated_run_later(const emulated_launch &launch, size_t argument_bytes)
 {
     unsigned threads = launch.block.x * launch.block.y * launch.block.z;
-    if (threads == 0 || threads % 32 || threads > 1024 || launch.shared_bytes > 99u * 1024)
+    unsigned blocks = launch.grid.x * launch.grid.y * launch.grid.z;
+    if (threads == 0 || threads % 32 || threads > 1024 || blocks == 0 || launch.shared_bytes > 99u * 1024)
         return cudaErrorInvalidValue;
-    machine m;
-    m.launch = &launch;
-    m.host = context();
-    now = &m;
-    make_order(&m);
-    if (m.order.empty())
-        return cudaErrorInvalidValue;
-    make_blocks(&m);
-    run(&m);
-    now = nullptr;
+    waiting w = {launch, std::unique_ptr<unsigned char[]>(new unsigned char[argument_bytes])};
+    std::memcpy(w.argument.get(), launch.argument, argument_bytes);
+    w.launch.argument = w.argument.get();
+    stream.push_back(std::move(w));
     return cudaSuccess;
+}
+
+void emulator_finish()
+{
+    for (const waiting &w : stream) {
+        machine m;
+        m.launch = &w.launch;
+        m.host = context();
+        now = &m;
+        make_order(&m);
+        make_blocks(&m);
+        run(&m);
+        now = nullptr;
+    }
+    stream.clear();
 }
 
 void emulator_set(emulator_schedule chosen, uint64_t seed)

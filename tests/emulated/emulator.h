@@ -17,6 +17,9 @@ typedef enum emulator_schedule {
 /* For the launches that follow. */
 void emulator_set(emulator_schedule schedule, uint64_t seed);
 
+/* Runs what was launched, in order. */
+void emulator_finish(void);
+
 /* "lock-step", "greedy", "random". */
 const char *emulator_name(emulator_schedule schedule);
 

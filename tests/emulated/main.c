@@ -33,6 +33,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, set_schedule, NULL);
     add_plan_tests(tests);
+    add_fault_tests(tests);
     add_append_tests(tests);
     add_moves_tests(tests);
     add_attention_tests(tests);

@@ -21,6 +21,7 @@ int main(void)
     add_append_tests(tests);
     add_moves_tests(tests);
     add_graph_tests(tests);
+    add_fault_tests(tests);
     add_attention_tests(tests);
     return run_tests("gpu", tests);
 }

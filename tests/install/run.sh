@@ -64,6 +64,14 @@ for kind in shared static; do
     echo "C++ runs"
 done
 
+echo "== the installed examples"
+mapfile -t flags < <(words shared)
+for example in "$prefix"/share/doc/kvkeep/examples/*.c; do
+    gcc -std=c17 -Wall -Wextra -Wpedantic -Werror "$example" -o "$work/example" "${flags[@]}" -lm
+    "$work/example" >"$work/example.log"
+    echo "$(basename "$example") runs"
+done
+
 echo "== the installed command and pages"
 if [[ -e $build/bin/kvkeep ]]; then
     "$prefix/bin/kvkeep" --version

@@ -2,8 +2,8 @@
  *
  * Every CUDA thread is a fiber. A fiber runs until it comes to a barrier, a warp-wide operation or an atomic one; who
  * is next is the scheduler's choice (emulator.h). Blocks run a few at a time. What a kernel may not rely on goes wrong
- * here: shared memory begins as NaN, warps are not in step but at warp-wide operations, and asynchronous copies
- * (emulated_copy) land as late as they may, or at once. */
+ * here: shared memory begins as NaN, warps are not in step but at warp-wide operations, asynchronous copies
+ * (emulated_copy) land as late as they may, or at once, and no launch begins before somebody waits for it. */
 #ifndef TESTS_EMULATED_CUDA_RUNTIME_H
 #define TESTS_EMULATED_CUDA_RUNTIME_H
 
@@ -139,7 +139,8 @@ struct emulated_launch {
     void *kernel, *argument;
 };
 
-cudaError_t emulated_run(const emulated_launch &launch);
+/* The argument is copied now; the kernel runs when somebody waits for it (emulator_finish). */
+cudaError_t emulated_run_later(const emulated_launch &launch, size_t argument_bytes);
 
 /* Kernels here have one parameter. */
 template <class P>
@@ -147,7 +148,8 @@ cudaError_t cudaLaunchKernel(void (*kernel)(P), dim3 grid, dim3 block, void **ar
                              cudaStream_t)
 {
     auto run = [](void *k, void *argument) { reinterpret_cast<void (*)(P)>(k)(*static_cast<P *>(argument)); };
-    return emulated_run({grid, block, shared_bytes, run, reinterpret_cast<void *>(kernel), arguments[0]});
+    return emulated_run_later({grid, block, shared_bytes, run, reinterpret_cast<void *>(kernel), arguments[0]},
+                              sizeof(P));
 }
 
 #endif
