@@ -45,7 +45,7 @@ static void put(tiny_file *f, const void *bytes, uint64_t n)
 static void put_number(tiny_file *f, uint64_t value, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        put(f, &(unsigned char){(unsigned char)(value >> 8 * i)}, 1);
+        put(f, &(unsigned char){i < 8 ? (unsigned char)(value >> 8 * i) : 0}, 1);
 }
 
 static void put_text(tiny_file *f, const char *text)
