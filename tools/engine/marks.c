@@ -8,11 +8,17 @@ typedef struct ordered_mark {
     int32_t id;
 } ordered_mark;
 
+static int compare_bytes(gguf_text a, gguf_text b)
+{
+    int order = memcmp(a.at, b.at, a.n < b.n ? a.n : b.n);
+    return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 static int compare(const void *a, const void *b)
 {
     const ordered_mark *x = a, *y = b;
-    int order = memcmp(x->bytes.at, y->bytes.at, x->bytes.n < y->bytes.n ? x->bytes.n : y->bytes.n);
-    return order ? order : (x->bytes.n > y->bytes.n) - (x->bytes.n < y->bytes.n);
+    int order = compare_bytes(x->bytes, y->bytes);
+    return order ? order : (x->id > y->id) - (x->id < y->id);
 }
 
 /* All that have any bytes, into list[]. Returns how many. */
@@ -32,7 +38,7 @@ static int check(const ordered_mark *list, uint32_t n, const tokenizer_source *f
         if (list[i].bytes.n > MARKS_MAX_BYTES)
             return trace_bad_input(error, place, "control token %d is longer than %d bytes", list[i].id,
                                    MARKS_MAX_BYTES);
-        if (i > 0 && compare(&list[i - 1], &list[i]) == 0)
+        if (i > 0 && compare_bytes(list[i - 1].bytes, list[i].bytes) == 0)
             return trace_bad_input(error, place, "control tokens %d and %d are the same: '%.*s'", list[i - 1].id,
                                    list[i].id, (int)list[i].bytes.n, list[i].bytes.at);
     }
