@@ -1,6 +1,6 @@
 /* cuda/near.cuh: what a page did to a head's output, for queries in the page and in the next one. It is the kernel of
- * decode that finds it, in a launch of its own: a block takes a tile for one KV head again, once lse and o are known, and
- * each of its warps attends to one of the pages that the tile's queries stand in, or of the pages before them. */
+ * decode that finds it, in a launch of its own: a block takes a tile for one KV head again, once lse and o are known,
+ * and each of its warps attends to one of the pages that the tile's queries stand in, or of the pages before them. */
 #ifndef KVK_CUDA_NEAR_CUH
 #define KVK_CUDA_NEAR_CUH
 

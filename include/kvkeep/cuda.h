@@ -35,7 +35,7 @@ typedef struct kvk_cuda_plan {
     uint64_t n_masses;      /* sum over entries of queries * pages, at most; 0: n_pages * entry_queries */
     uint32_t n_heads;       /* of queries */
     uint32_t n_kv_heads;
-    uint32_t head_size;    /* 64, 80, 96, 128 or 256 */
+    uint32_t head_size;    /* 64, 80, 96, 128 or 256; not 80 for int4 */
     uint32_t page_tokens;  /* 1, 2, 4, 8 or a multiple of 16 */
     uint32_t split_tokens; /* 0: as the batch suggests; else a part's tokens, rounded up to what blocks can share */
     uint32_t near_peaks;   /* 1: kvk_attention_out.near will be asked for */
