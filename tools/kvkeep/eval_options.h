@@ -1,4 +1,4 @@
-/* kvkeep/eval_options.h: the command line of `kvkeep eval`: options that all its tasks share, and those of single ones. */
+/* kvkeep/eval_options.h: the command line of `kvkeep eval`: options of all its tasks, and those of single ones. */
 #ifndef KVKEEP_TOOLS_EVAL_OPTIONS_H
 #define KVKEEP_TOOLS_EVAL_OPTIONS_H
 
