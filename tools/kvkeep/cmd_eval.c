@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const eval_task *const tasks[] = {&eval_task_ppl};
+static const eval_task *const tasks[] = {&eval_task_ppl, &eval_task_compare, &eval_task_record};
 
 enum { N_TASKS = sizeof tasks / sizeof tasks[0] };
 
