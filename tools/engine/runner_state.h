@@ -25,6 +25,7 @@ struct runner {
     kvk_kv kv;
     float *logits; /* of the last step */
     uint64_t logits_cap;
+    const float *near;   /* of the last step, in arrays; NULL: none */
     uint32_t group_near; /* floats of near peaks for a page in one group; of groups without, too */
     runner_arrays arrays;
 };
