@@ -113,11 +113,12 @@ static runner_entry entry_of(const run *x, const lane *l)
 {
     const needle_prompt *p = l->job->prompt;
     if (l->fed == prompt_tokens(p))
-        return (runner_entry){.sequence = l->seq, .tokens = &l->token, .n = 1, .want = RUNNER_LAST};
+        return (runner_entry){.sequence = l->seq, .tokens = &l->token, .n = 1, .each = x->o->each, .want = RUNNER_LAST};
     uint32_t n = piece(x, l);
     return (runner_entry){.sequence = l->seq,
                           .tokens = p->tokens + l->fed,
                           .n = n,
+                          .each = x->o->each,
                           .has_room = l->job->question == NEEDLE_VISIBLE,
                           .want = l->fed + n == prompt_tokens(p) ? RUNNER_LAST : RUNNER_NOTHING};
 }
