@@ -12,7 +12,7 @@
 enum {
     SMALL_MARKS = 3, /* <|begin|>, <|end|> and the beginning of the latter, <|en */
     SMALL_MERGES = sizeof small_merges / sizeof small_merges[0],
-    SMALL_TOKENS = SMALL_MARKS + 256 + SMALL_MERGES
+    SMALL_TOKENS = SMALL_MARKS + 256 + SMALL_MERGES + 1
 };
 
 /* What a model file with it would say; to be changed by a test before it is opened. */
@@ -59,6 +59,7 @@ static inline void small_source_open(small_source *s, const char *pre)
     *s = (small_source){.text = {"<|begin|>", "<|end|>", "<|en"}};
     small_spell_bytes(s);
     small_spell_merges(s);
+    strcpy(s->text[SMALL_TOKENS - 1], "zqzq");
     for (uint32_t i = 0; i < SMALL_TOKENS; i++) {
         s->tokens[i] = small_text_of(s->text[i]);
         s->types[i] = i < SMALL_MARKS ? 3 : 1;

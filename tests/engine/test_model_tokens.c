@@ -1,6 +1,6 @@
 /* The tokens of SmolLM2-135M-Instruct against those that an independent implementation found (shared/golden). */
 #include "engine/chat.h"
-#include "engine/model.h"
+#include "engine/real_model.h"
 #include "engine/tokenizer.h"
 #include "run_tests.h"
 

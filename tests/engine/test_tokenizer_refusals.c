@@ -58,7 +58,7 @@ START_TEST(counts)
     small.says.n_tokens = 1ull << 40;
     refused(TOKENS "has 1099511627776 tokens: 1 to 16777216 are possible");
     small.says.n_types = 5;
-    refused("m.gguf: field tokenizer.ggml.token_type: has 5 entries for 619 tokens");
+    refused("m.gguf: field tokenizer.ggml.token_type: has 5 entries for 680 tokens");
     small.says.n_merges = 1ull << 40;
     refused(MERGES "has more than 16777216 entries");
 }
@@ -109,9 +109,9 @@ END_TEST
 START_TEST(edges)
 {
     small.says.end = SMALL_TOKENS;
-    refused("m.gguf: field tokenizer.ggml.eos_token_id: is 619: the vocabulary has 619 tokens");
+    refused("m.gguf: field tokenizer.ggml.eos_token_id: is 680: the vocabulary has 680 tokens");
     small.says.begin = 1ll << 32;
-    refused("m.gguf: field tokenizer.ggml.bos_token_id: is 4294967296: the vocabulary has 619 tokens");
+    refused("m.gguf: field tokenizer.ggml.bos_token_id: is 4294967296: the vocabulary has 680 tokens");
     small.says.begin = -1;
     small.says.add_begin = 1;
     refused("m.gguf: field tokenizer.ggml.bos_token_id: missing: texts begin with that token");

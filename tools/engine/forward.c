@@ -171,6 +171,7 @@ static kvk_attention_out results_of(const forward *f, const forward_batch *b, la
     out.o = f->heads.at;
     out.o_token_stride = (uint64_t)s->n_heads * s->head_size;
     out.o_head_stride = s->head_size;
+    out.rows = masses->rows;
     out.mean = masses->mean ? masses->mean + at.group * masses->stride : NULL;
     out.peak = masses->peak ? masses->peak + at.group * masses->stride : NULL;
     out.weight = 1 / (float)at.group_layers;

@@ -21,6 +21,7 @@ typedef struct forward_near {
 typedef struct forward_masses {
     float *mean, *peak;
     float *near;
+    const uint32_t *rows; /* [entries] */
     uint64_t stride, near_stride;
 } forward_masses;
 

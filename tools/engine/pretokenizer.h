@@ -1,4 +1,7 @@
-/* engine/pretokenizer.h: cuts text into words, across whose borders no tokens join. */
+/* engine/pretokenizer.h: cuts text into words, across whose borders no tokens join.
+ *
+ * Letters and numbers are those of PCRE2's version of Unicode (14 in Debian 12's): a character that came later counts
+ * as neither, and a model's own tokenizer may see a letter there. */
 #ifndef KVKEEP_ENGINE_PRETOKENIZER_H
 #define KVKEEP_ENGINE_PRETOKENIZER_H
 

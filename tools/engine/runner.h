@@ -35,6 +35,7 @@ typedef struct runner_config {
     uint64_t kv_tokens;    /* tokens of KV that all sequences may hold together, in whole pages; memory is used as pages
                               are. A sequence within a budget holds the budget and the pages of its longest step */
     forward_near near;     /* near peaks that are kept for policies that ask for them (keep) */
+    uint32_t watch;        /* kvk_need bits: masses that are computed even if no policy asks for them (runner_seen) */
 } runner_config;
 
 #define RUNNER_PER_LAYER UINT32_MAX
@@ -85,6 +86,8 @@ typedef struct runner_entry {
     const float *logits;  /* out: [1 or n][n_vocabulary], until the next step or the end of the runner */
     const uint32_t *next; /* RUNNER_SCORES: [n] what follows each token; UINT32_MAX: not known, scored as 0 */
     double *nll;          /* RUNNER_SCORES, out: [n] -log of the probability of next[i]; the caller's */
+    uint32_t each;        /* 1: each of its tokens is an observation of its own, as if they came one by one. (If they
+                             begin a page and do not pass its end, all is then as if they did.) 0: their sum is one */
 } runner_entry;
 
 /* Computes a step of several different sequences. Bad input: a token that the model does not know, more tokens than its
@@ -94,5 +97,17 @@ int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error
 
 /* What the last step told the cache of near peaks, in the form of kvk_masses.near. NULL if no policy asked for them. */
 const float *runner_near(const runner *r);
+
+/* What attention gave the pages of one table in the last step. */
+typedef struct runner_masses {
+    uint32_t n_pages, n_rows; /* a row for each token of an entry with `each`, else one: the sum */
+    const int32_t *positions; /* [n_pages] of their first tokens */
+    const float *mean;        /* [n_rows][n_pages] mean over the heads of the group's layers */
+    const float *peak;        /* the same, the largest; NULL if nobody asked for it */
+} runner_masses;
+
+/* Of entry `entry`, until the next step. Masses that no policy asked for are there by runner_config.watch; else `mean`
+ * is NULL. */
+void runner_seen(const runner *r, uint32_t entry, uint32_t group, runner_masses *out);
 
 #endif

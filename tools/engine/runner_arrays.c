@@ -7,8 +7,9 @@ enum { FIRST_ENTRIES = 8, FIRST_PAGES = 256, FIRST_SLOTS = 256 };
 
 void runner_free_arrays(runner_arrays *a)
 {
-    void *const all[] = {a->entries,   a->none,  a->indptr, a->last_page_len, a->seq_lens, a->query_indptr, a->pages,
-                         a->positions, a->slots, a->tokens, a->which,         a->mean,     a->peak,         a->near};
+    void *const all[] = {a->entries,  a->none,         a->rows,  a->indptr,    a->last_page_len,
+                         a->seq_lens, a->query_indptr, a->pages, a->positions, a->slots,
+                         a->tokens,   a->which,        a->mean,  a->peak,      a->near};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         free(all[i]);
     *a = (runner_arrays){0};
@@ -41,7 +42,7 @@ static int grow_entries(runner_arrays *a, uint64_t groups, uint32_t n)
         return 0;
     a->entries_cap = 0;
     if (make(&a->entries, cap, sizeof *a->entries) < 0 || make(&a->none, cap, sizeof *a->none) < 0 ||
-        make(&a->indptr, groups * (cap + 1), sizeof(int32_t)) < 0 ||
+        make(&a->rows, cap, sizeof *a->rows) < 0 || make(&a->indptr, groups * (cap + 1), sizeof(int32_t)) < 0 ||
         make(&a->last_page_len, groups * cap, sizeof(int32_t)) < 0 || make(&a->seq_lens, cap, sizeof(int32_t)) < 0 ||
         make(&a->query_indptr, cap + 1, sizeof(int32_t)) < 0)
         return -1;
@@ -49,18 +50,33 @@ static int grow_entries(runner_arrays *a, uint64_t groups, uint32_t n)
     return 0;
 }
 
-static int grow_pages(runner_arrays *a, uint64_t groups, uint64_t near, uint64_t n)
+static int grow_pages(runner_arrays *a, uint64_t groups, uint64_t n)
 {
     uint64_t cap = round_up(n, FIRST_PAGES);
     if (n <= a->pages_cap)
         return 0;
     a->pages_cap = 0;
-    if (make(&a->pages, groups * cap, sizeof(int32_t)) < 0 || make(&a->positions, groups * cap, sizeof(int32_t)) < 0 ||
-        make(&a->mean, groups * cap, sizeof(float)) < 0 || make(&a->peak, groups * cap, sizeof(float)) < 0 ||
-        (near && make(&a->near, groups * cap * near, sizeof(float)) < 0))
+    if (make(&a->pages, groups * cap, sizeof(int32_t)) < 0 || make(&a->positions, groups * cap, sizeof(int32_t)) < 0)
         return -1;
     a->pages_cap = cap;
-    a->near_cap = cap * near;
+    return 0;
+}
+
+int runner_grow_masses(runner_arrays *a, uint64_t masses, uint64_t near)
+{
+    uint64_t cap = round_up(masses, FIRST_PAGES), near_cap = round_up(near, FIRST_PAGES);
+    if (masses > a->masses_cap) {
+        a->masses_cap = 0;
+        if (make(&a->mean, cap, sizeof *a->mean) < 0 || make(&a->peak, cap, sizeof *a->peak) < 0)
+            return -1;
+        a->masses_cap = cap;
+    }
+    if (near > a->near_cap) {
+        a->near_cap = 0;
+        if (make(&a->near, near_cap, sizeof *a->near) < 0)
+            return -1;
+        a->near_cap = near_cap;
+    }
     return 0;
 }
 
@@ -80,7 +96,7 @@ static int grow_slots(runner_arrays *a, uint64_t groups, uint64_t n)
 int runner_grow(runner *r, uint32_t n, uint64_t pages, uint64_t slots)
 {
     uint64_t groups = r->config.n_groups;
-    if (grow_entries(&r->arrays, groups, n) < 0 || grow_pages(&r->arrays, groups, r->group_near, pages) < 0)
+    if (grow_entries(&r->arrays, groups, n) < 0 || grow_pages(&r->arrays, groups, pages) < 0)
         return -1;
     return grow_slots(&r->arrays, groups, slots);
 }

@@ -8,14 +8,15 @@
 typedef struct runner_arrays {
     kvk_batch_entry *entries;
     uint32_t *none;                                            /* zeroes, by entries */
+    uint32_t *rows;                                            /* of masses, by entries */
     int32_t *indptr, *last_page_len, *seq_lens, *query_indptr; /* by entries */
     int32_t *pages, *positions;                                /* [G][pages_cap] */
     int64_t *slots;                                            /* [G][slots_cap] */
     uint32_t *tokens, *which;                                  /* [slots_cap] */
-    float *mean, *peak;                                        /* [G][pages_cap] */
-    float *near;                                               /* [G][near_cap] */
+    float *mean, *peak;                                        /* [masses_cap] */
+    float *near;                                               /* [near_cap] */
     uint32_t entries_cap;
-    uint64_t pages_cap, slots_cap, near_cap;
+    uint64_t pages_cap, slots_cap, masses_cap, near_cap;
 } runner_arrays;
 
 struct runner {
@@ -25,19 +26,26 @@ struct runner {
     kvk_kv kv;
     float *logits; /* of the last step */
     uint64_t logits_cap;
-    const float *near;   /* of the last step, in arrays; NULL: none */
     uint32_t group_near; /* floats of near peaks for a page in one group; of groups without, too */
     runner_arrays arrays;
+    forward_masses seen; /* in the last step */
 };
 
 /* Room for a batch of `n` entries and as many pages and tokens as given. Returns 0 or -1. */
 int runner_grow(runner *r, uint32_t n, uint64_t pages, uint64_t slots);
+
+/* Room for so many floats of masses, and of near peaks. Returns 0 or -1. */
+int runner_grow_masses(runner_arrays *a, uint64_t masses, uint64_t near);
 
 void runner_free_arrays(runner_arrays *a);
 
 /* Errors of calls of kvkeep's. */
 int runner_failed(const char *call, int rc, trace_error *error);
 int runner_no_memory(trace_error *error);
+
+/* Makes room for the masses of a planned batch, and says where they go, zeroed: those that `needs` names. Returns 0 or
+ * -1. */
+int runner_make_masses(runner *r, const runner_entry *entries, uint32_t n, uint32_t needs);
 
 /* Runs the moves that wait. */
 int runner_run_moves(runner *r, trace_error *error);

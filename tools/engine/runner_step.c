@@ -90,30 +90,16 @@ static int plan_batch(runner *r, const runner_entry *entries, uint32_t n, kvk_pl
 
 /* ---- Masses ----------------------------------------------------------------------------------------------------- */
 
-/* Those that the policies ask for, zeroed. */
-static forward_masses masses_for(const runner *r, uint32_t needs)
+static int end_batch(runner *r, kvk_batch batch, uint32_t n, trace_error *error)
 {
-    const runner_arrays *a = &r->arrays;
-    uint64_t groups = r->config.n_groups;
-    forward_masses masses = {.stride = a->pages_cap, .near_stride = a->near_cap};
-    if (!needs)
-        return masses;
-    masses.mean = memset(a->mean, 0, groups * a->pages_cap * sizeof *a->mean);
-    if (needs & KVK_NEED_PEAK)
-        masses.peak = memset(a->peak, 0, groups * a->pages_cap * sizeof *a->peak);
-    if (needs & KVK_NEED_NEAR)
-        masses.near = memset(a->near, 0, groups * a->near_cap * sizeof *a->near);
-    return masses;
-}
-
-static int end_batch(runner *r, kvk_batch batch, uint32_t n, const forward_masses *seen, trace_error *error)
-{
+    const forward_masses *seen = &r->seen;
     kvk_masses masses = {.size = sizeof masses,
                          .stride = seen->stride,
                          .near_stride = seen->near_stride,
                          .mean = seen->mean,
                          .peak = seen->peak,
-                         .near = seen->near};
+                         .near = seen->near,
+                         .rows = seen->rows};
     kvk_batch_result result = {.size = sizeof result, .n = n, .masses = seen->mean ? &masses : NULL};
     int rc = kvk_batch_end(r->cache, batch, &result);
     return rc < 0 ? runner_failed("kvk_batch_end", rc, error) : 0;
@@ -259,17 +245,20 @@ int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error
     rc = plan_batch(r, entries, n, &plan, &batch);
     if (rc < 0)
         return runner_failed("kvk_batch_plan", rc, error);
+    if (runner_make_masses(r, entries, n, plan.needs | r->config.watch) < 0) {
+        discard(r, batch, n);
+        return runner_no_memory(error);
+    }
     forward_batch work = {.plan = &plan,
                           .n_groups = r->config.n_groups,
                           .n = n,
                           .tokens = r->arrays.tokens,
                           .kv = &r->kv,
                           .near = r->config.near,
-                          .masses = masses_for(r, plan.needs)};
+                          .masses = r->seen};
     rc = compute(r, entries, n, &work, error);
-    r->near = work.masses.near;
     if (rc == 0)
-        rc = end_batch(r, batch, n, &work.masses, error);
+        rc = end_batch(r, batch, n, error);
     if (rc < 0) {
         discard(r, batch, n);
         return rc;
@@ -279,5 +268,5 @@ int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error
 
 const float *runner_near(const runner *r)
 {
-    return r->near;
+    return r->seen.near;
 }

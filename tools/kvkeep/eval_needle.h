@@ -36,6 +36,9 @@ int eval_needle_run(eval_job *j, needle_cell *cells, uint32_t n);
 
 void needle_cells_free(needle_cell *cells, uint32_t n);
 
+/* Sets what was not given. */
+void eval_needle_complete(eval_needle_options *o);
+
 /* Sets a cell's digest. */
 void needle_cell_seal(const eval_job *j, needle_cell *cell);
 

@@ -141,14 +141,24 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return key == ARGP_KEY_END ? check(a, &o->needle) : parse_option(key, text, a, &o->needle);
 }
 
-#define OPTION_LENGTH {"length", KEY_LENGTH, "N", 0, "Tokens of the text (default 1008). May be given several times", 11}
+#define OPTION_LENGTH                                                                                                  \
+    {                                                                                                                  \
+        "length", KEY_LENGTH, "N", 0, "Tokens of the text (default 1008). May be given several times", 11              \
+    }
 #define OPTION_ASK                                                                                                     \
-    {"ask", KEY_ASK, "WHEN", 0,                                                                                        \
-     "hidden (the default): the question comes after the text went through the budget; visible: with the whole text, " \
-     "which is cut down to the budget then; during: as the end of the text that goes through the budget. May be given " \
-     "several times",                                                                                                  \
-     11}
-#define OPTION_KEYS {"keys", KEY_KEYS, "digits|words", 0, "Five digits (the default) or two words", 11}
+    {                                                                                                                  \
+        "ask", KEY_ASK, "WHEN", 0,                                                                                     \
+            "hidden (the default): the question comes after the text went through the budget; visible: with the "      \
+            "whole text, "                                                                                             \
+            "which is cut down to the budget then; during: as the end of the text that goes through the budget. May "  \
+            "be given "                                                                                                \
+            "several times",                                                                                           \
+            11                                                                                                         \
+    }
+#define OPTION_KEYS                                                                                                    \
+    {                                                                                                                  \
+        "keys", KEY_KEYS, "digits|words", 0, "Five digits (the default) or two words", 11                              \
+    }
 
 static const struct argp_option needle_options_list[] = {
     {"haystack", KEY_HAYSTACK, "FILE", 0,
@@ -170,10 +180,8 @@ static const struct argp_option needle_options_list[] = {
 };
 
 static const struct argp_option dialog_options_list[] = {
-    OPTION_LENGTH,
-    OPTION_ASK,
-    OPTION_KEYS,
-    {"repeats", KEY_REPEATS, "N", 0, "Conversations, each with a key of its own (default 8)", 11},
+    OPTION_LENGTH, OPTION_ASK,
+    OPTION_KEYS,   {"repeats", KEY_REPEATS, "N", 0, "Conversations, each with a key of its own (default 8)", 11},
     {0},
 };
 

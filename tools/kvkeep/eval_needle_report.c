@@ -110,8 +110,8 @@ static void print_row(const needle_row *row)
     printf("%-24s %-4s %7u %6.3f %-8s %-24.24s %-9.9s %6u %7u", row->config->name,
            eval_kv_type_name(row->config->kv_type), row->config->budget, kept_share(row),
            eval_question_name(row->question), name_of(cell->haystack), cell->wording, cell->stated, cell->length);
-    printf(" %4u/%-4u %6.3f %6.3f..%.3f %6.3f %8.2f\n", c.exact, c.prompts, (double)c.exact / c.prompts, ci.low, ci.high,
-           c.digits / c.prompts, (double)bytes_peak(row) / (1 << 20));
+    printf(" %4u/%-4u %6.3f %6.3f..%.3f %6.3f %8.2f\n", c.exact, c.prompts, (double)c.exact / c.prompts, ci.low,
+           ci.high, c.digits / c.prompts, (double)bytes_peak(row) / (1 << 20));
 }
 
 int needle_table_print(const needle_table *t)
@@ -130,9 +130,8 @@ int needle_table_print(const needle_table *t)
 /* Haystacks, wordings and numbers of statements are put together. */
 static bool is_same_line(const needle_row *a, const needle_row *b)
 {
-    return a->question == b->question && a->cell->length == b->cell->length &&
-           a->config->budget == b->config->budget && a->config->kv_type == b->config->kv_type &&
-           strcmp(a->config->name, b->config->name) == 0;
+    return a->question == b->question && a->cell->length == b->cell->length && a->config->budget == b->config->budget &&
+           a->config->kv_type == b->config->kv_type && strcmp(a->config->name, b->config->name) == 0;
 }
 
 static uint32_t list_lines(const needle_table *t, const needle_row **lines)
@@ -180,7 +179,8 @@ static int draw(const needle_table *t, const needle_row *const *lines, plot_map 
     line_label *labels = calloc(map->n_rows, sizeof *labels);
     const char **rows = calloc(map->n_rows, sizeof *rows);
     double *values = calloc((size_t)map->n_rows * map->n_columns, sizeof *values);
-    int rc = labels && rows && values ? 0 : trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
+    int rc =
+        labels && rows && values ? 0 : trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
     for (uint32_t i = 0; rc == 0 && i < map->n_rows; i++) {
         name_line(lines, map->n_rows, i, labels[i]);
         rows[i] = labels[i];
@@ -206,8 +206,13 @@ int needle_table_draw(const needle_table *t, FILE *drawing)
     for (uint32_t d = 0; rc == 0 && d < depths; d++)
         columns[d] = needle_depth(d, depths);
     if (rc == 0) {
-        plot_map map = {"Needles found: all of the key right", "where the needle stands in the text", columns, NULL,
-                        NULL, depths, list_lines(t, lines)};
+        plot_map map = {"Needles found: all of the key right",
+                        "where the needle stands in the text",
+                        columns,
+                        NULL,
+                        NULL,
+                        depths,
+                        list_lines(t, lines)};
         rc = draw(t, lines, &map, drawing);
     }
     free(lines);

@@ -14,6 +14,7 @@ typedef struct command {
 
 static const command commands[] = {
     {"replay", "Run a trace, an op log or a generated workload through a cache", cmd_replay},
+    {"eval", "Measure what eviction costs a real model", cmd_eval},
     {"bench", "Measure the manager's own speed", cmd_bench},
     {"info", "Show the version, the build and what this machine offers", cmd_info},
 };

@@ -26,6 +26,8 @@ typedef struct needle_options {
     uint32_t vocabulary; /* tokens that its model knows */
     uint32_t page_tokens;
     uint32_t chunk;     /* tokens of a step: whole pages. One page evicts as token by token does */
+    uint32_t each;      /* 1: each token is an observation of its own, where a step is no more than a page; 0: a
+                            step's sum is one */
     uint32_t batch;     /* sequences at a time, at most */
     uint64_t kv_tokens; /* that these may hold together */
     void (*told)(void *ctx, uint32_t done, uint32_t n); /* after each job; NULL: nobody is */

@@ -82,8 +82,9 @@ static void write_curves_script(FILE *script, const plot_curves *p)
 static void write_map_script(FILE *script, const plot_map *p)
 {
     write_head(script, p->title, p->x_label);
-    fprintf(script, "unset key\nunset grid\nset cbrange [0:1]\nset palette defined (0 '#d7301f', 0.5 '#fdd49e', 1 "
-                    "'#31a354')\nset xrange [-0.5:%u - 0.5]\nset yrange [-0.5:%u - 0.5]\n",
+    fprintf(script,
+            "unset key\nunset grid\nset cbrange [0:1]\nset palette defined (0 '#d7301f', 0.5 '#fdd49e', 1 "
+            "'#31a354')\nset xrange [-0.5:%u - 0.5]\nset yrange [-0.5:%u - 0.5]\n",
             p->n_columns, p->n_rows);
     fputs("$map << end_of_map\n", script);
     for (uint32_t r = 0; r < p->n_rows; r++)

@@ -8,9 +8,13 @@ typedef struct progress {
     int terminal;  /* 0: not looked yet, 1: a terminal, -1: none */
     int shown;     /* a line stands there */
     double next_s; /* when to show again */
+    double start_s;
 } progress;
 
 void progress_show(progress *p, uint64_t requests);
+
+/* The same of work whose end is known: the part done, and the time that the rest takes if it goes on like this. */
+void progress_show_part(progress *p, double part);
 
 /* Wipes the line. */
 void progress_end(progress *p);

@@ -32,18 +32,15 @@ static int open_masses(comparison *x)
     return mass_generate(&options, &x->trace, x->error);
 }
 
-/* A share of the text is cut to whole tokens; a share such as 0.29 is a double a little below it. */
 static uint32_t tokens_of(const comparison *x, uint32_t i)
 {
-    const double rounding = 1e-6;
     const mass_shape *s = &x->trace->shape;
-    evict_budget b = x->c->evict.budgets[i];
-    return (uint32_t)(b.is_share ? b.size * ((double)s->first + s->steps) + rounding : b.size);
+    return budget_tokens(x->c->evict.budgets.budgets[i], (double)s->first + s->steps);
 }
 
 static evict_options options_of(const comparison *x, uint32_t budget, uint32_t choice)
 {
-    return (evict_options){.choice = x->c->evict.choices[choice],
+    return (evict_options){.choice = x->c->evict.policies.choices[choice],
                            .budget = tokens_of(x, budget),
                            .audit = x->c->replay.audit,
                            .memory_limit = x->c->replay.memory_limit};
@@ -53,8 +50,8 @@ static evict_options options_of(const comparison *x, uint32_t budget, uint32_t c
 static int check_all(const comparison *x)
 {
     int rc = 0;
-    for (uint32_t b = 0; b < x->c->evict.n_budgets; b++)
-        for (uint32_t i = 0; i < x->c->evict.n_choices && rc == 0; i++) {
+    for (uint32_t b = 0; b < x->c->evict.budgets.n; b++)
+        for (uint32_t i = 0; i < x->c->evict.policies.n && rc == 0; i++) {
             evict_options options = options_of(x, b, i);
             rc = replay_evict_check(x->trace, &options, x->error);
         }
@@ -93,7 +90,7 @@ static int run_budget(comparison *x, const evict_futures *futures, uint32_t budg
 {
     const evict_row *best = &x->table.rows[x->table.n];
     int rc = run_bounds(x, futures, tokens_of(x, budget));
-    for (uint32_t i = 0; i < x->c->evict.n_choices && rc == 0; i++)
+    for (uint32_t i = 0; i < x->c->evict.policies.n && rc == 0; i++)
         rc = run_policy(x, budget, i, best->optimum);
     return rc;
 }
@@ -105,14 +102,14 @@ static int run_all(comparison *x)
     int rc = check_all(x);
     if (rc < 0)
         return rc;
-    x->table = (evict_table){.trace = x->trace, .per_budget = e->n_choices + EVICT_BOUNDS};
-    x->table.rows = calloc((size_t)x->table.per_budget * e->n_budgets, sizeof *x->table.rows);
+    x->table = (evict_table){.trace = x->trace, .per_budget = e->policies.n + EVICT_BOUNDS};
+    x->table.rows = calloc((size_t)x->table.per_budget * e->budgets.n, sizeof *x->table.rows);
     if (!x->table.rows)
         return out_of_memory(x->error);
     rc = evict_futures_read(&futures, x->trace, x->c->replay.memory_limit, x->error);
     if (rc < 0)
         return rc;
-    for (uint32_t b = 0; b < e->n_budgets && rc == 0; b++)
+    for (uint32_t b = 0; b < e->budgets.n && rc == 0; b++)
         rc = run_budget(x, &futures, b);
     evict_futures_close(&futures);
     return rc;

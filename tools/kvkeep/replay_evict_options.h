@@ -2,26 +2,15 @@
 #ifndef KVKEEP_TOOLS_REPLAY_EVICT_OPTIONS_H
 #define KVKEEP_TOOLS_REPLAY_EVICT_OPTIONS_H
 
-#include "kvkeep/arguments.h"
+#include "kvkeep/policy_list.h"
 #include "trace/mass_generate.h"
-
-#include <kvkeep/policy.h>
-
-enum { EVICT_MAX_POLICIES = 64, EVICT_MAX_BUDGETS = 32 };
-
-/* Tokens, or a share of the text's. */
-typedef struct evict_budget {
-    double size;
-    bool is_share;
-} evict_budget;
 
 typedef struct evict_command {
     bool on;                    /* --mode evict was given */
     const char *given;          /* the last of these options that was; NULL: none */
     const char *generated_only; /* likewise, of those that mean nothing for a file */
-    kvk_policy_choice choices[EVICT_MAX_POLICIES];
-    evict_budget budgets[EVICT_MAX_BUDGETS];
-    uint32_t n_choices, n_budgets;
+    policy_list policies;
+    budget_list budgets;
     mass_generate_options generate; /* without a file */
 } evict_command;
 

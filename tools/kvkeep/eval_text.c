@@ -1,0 +1,98 @@
+#include "kvkeep/eval_text.h"
+
+#include "trace/input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Doubles what was read; what a file says of its size is not believed (pipes, /proc). */
+static int read_all(FILE *in, const char *path, char **out, size_t *n, trace_error *error)
+{
+    size_t cap = 1 << 16, got;
+    *n = 0;
+    while ((*out ? *n == cap : 1)) {
+        char *more = realloc(*out, *out ? cap *= 2 : cap);
+        if (!more)
+            return trace_failed(error, (trace_place){path, 0, NULL}, "out of memory");
+        *out = more;
+        while (*n < cap && (got = fread(*out + *n, 1, cap - *n, in)) > 0)
+            *n += got;
+        if (ferror(in))
+            return trace_bad_input(error, (trace_place){path, 0, NULL}, "cannot read: %s", strerror(errno));
+        if (*n > EVAL_MAX_TEXT)
+            return trace_bad_input(error, (trace_place){path, 0, NULL}, "is larger than 1 GiB");
+    }
+    return 0;
+}
+
+int eval_file_read(const char *path, char **out, size_t *n, trace_error *error)
+{
+    FILE *in;
+    *out = NULL;
+    int rc = input_open(path, &in, error);
+    if (rc < 0)
+        return rc;
+    rc = read_all(in, path, out, n, error);
+    if (in != stdin)
+        fclose(in);
+    if (rc < 0) {
+        free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int too_short(const char *path, const eval_options *o, size_t n, trace_error *error)
+{
+    const trace_place place = {path, 0, NULL};
+    if (n >= 2)
+        return trace_bad_input(error, place, "has %zu tokens, of which offset %u and tokens %u leave fewer than 2", n,
+                               o->offset, o->tokens);
+    return trace_bad_input(error, place, n ? "has one token, too few to measure on" : "is empty");
+}
+
+static int take(const eval_job *j, const char *path, const token_list *ids, eval_text *out)
+{
+    const eval_options *o = &j->o;
+    size_t n = ids->n > o->offset ? ids->n - o->offset : 0, context = j->loaded.model->shape.context;
+    n = n > context ? context : n;
+    n = o->tokens && n > o->tokens ? o->tokens : n;
+    if (n < 2)
+        return too_short(path, o, ids->n, j->error);
+    out->tokens = malloc(n * sizeof *out->tokens);
+    if (!out->tokens)
+        return trace_failed(j->error, (trace_place){path, 0, NULL}, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        out->tokens[i] = (uint32_t)ids->ids[o->offset + i];
+    out->n = (uint32_t)n;
+    const model *m = j->loaded.model;
+    out->digest = XXH3_64bits_withSeed(out->tokens, n * sizeof *out->tokens, XXH3_64bits(m->weights, m->weight_bytes));
+    return 0;
+}
+
+int eval_text_read(const eval_job *j, const char *path, eval_text *out)
+{
+    char *bytes;
+    size_t n;
+    token_list ids = {0};
+    *out = (eval_text){.n = 0};
+    int rc = eval_file_read(path, &bytes, &n, j->error);
+    if (rc < 0)
+        return rc;
+    rc = tokenizer_encode(j->loaded.tokenizer, bytes, n, TOKENIZER_BEGIN, &ids, j->error);
+    free(bytes);
+    if (rc == 0)
+        rc = take(j, path, &ids, out);
+    token_list_free(&ids);
+    return rc;
+}
+
+void eval_text_free(eval_text *t)
+{
+    free(t->tokens);
+    *t = (eval_text){.n = 0};
+}
