@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const eval_task *const tasks[] = {&eval_task_ppl, &eval_task_passkey, &eval_task_niah};
+static const eval_task *const tasks[] = {&eval_task_ppl, &eval_task_passkey, &eval_task_niah, &eval_task_multi_turn};
 
 enum { N_TASKS = sizeof tasks / sizeof tasks[0] };
 

@@ -147,13 +147,51 @@ static uint32_t list_lines(const needle_table *t, const needle_row **lines)
     return n;
 }
 
-static double recall_at(const needle_table *t, const needle_row *line, uint32_t depth)
+/* A column is a depth or, where all prompts stand at one, a kind of prompts. */
+typedef char column_label[32];
+
+typedef struct map_columns {
+    column_label *labels; /* [n] */
+    uint32_t n;
+    bool are_kinds;
+} map_columns;
+
+static bool is_in_column(const map_columns *columns, uint32_t column, const needle_row *row, uint32_t prompt)
+{
+    return columns->are_kinds ? strcmp(columns->labels[column], row->cell->wording) == 0
+                              : prompt % columns->n == column;
+}
+
+static double recall_at(const needle_table *t, const map_columns *columns, const needle_row *line, uint32_t column)
 {
     counts c = {0};
     for (uint32_t i = 0; i < t->n_rows; i++)
-        for (uint32_t k = depth; is_same_line(line, &t->rows[i]) && k < t->rows[i].cell->n; k += t->cells[0].depths)
-            count(&t->rows[i], k, &c);
+        for (uint32_t k = 0; is_same_line(line, &t->rows[i]) && k < t->rows[i].cell->n; k++)
+            if (is_in_column(columns, column, &t->rows[i], k))
+                count(&t->rows[i], k, &c);
     return (double)c.exact / c.prompts;
+}
+
+static void name_column(map_columns *columns, const char *name)
+{
+    for (uint32_t i = 0; i < columns->n; i++)
+        if (strcmp(columns->labels[i], name) == 0)
+            return;
+    snprintf(columns->labels[columns->n++], sizeof(column_label), "%.31s", name);
+}
+
+static int name_columns(const needle_table *t, map_columns *columns)
+{
+    uint32_t depths = t->cells[0].depths;
+    columns->are_kinds = depths == 1;
+    columns->labels = calloc(columns->are_kinds ? t->n_cells : depths, sizeof *columns->labels);
+    if (!columns->labels)
+        return -1;
+    for (uint32_t i = 0; columns->are_kinds && i < t->n_cells; i++)
+        name_column(columns, t->cells[i].wording);
+    for (uint32_t d = 0; !columns->are_kinds && d < depths; d++)
+        snprintf(columns->labels[columns->n++], sizeof(column_label), "%.3g", needle_depth(d, depths));
+    return 0;
 }
 
 typedef char line_label[KVK_MAX_POLICY_TEXT];
@@ -174,48 +212,68 @@ static void name_line(const needle_row *const *lines, uint32_t n, uint32_t i, li
         snprintf(label + at, sizeof(line_label) - (size_t)at, " %s", eval_question_name(line->question));
 }
 
-static int draw(const needle_table *t, const needle_row *const *lines, plot_map *map, FILE *drawing)
+/* A map's texts and numbers. */
+typedef struct map_parts {
+    const needle_row **lines;
+    line_label *labels;
+    map_columns columns;
+    const char **rows, **below;
+    double *values;
+    uint32_t n;
+} map_parts;
+
+static void free_parts(map_parts *m)
 {
-    line_label *labels = calloc(map->n_rows, sizeof *labels);
-    const char **rows = calloc(map->n_rows, sizeof *rows);
-    double *values = calloc((size_t)map->n_rows * map->n_columns, sizeof *values);
-    int rc =
-        labels && rows && values ? 0 : trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
-    for (uint32_t i = 0; rc == 0 && i < map->n_rows; i++) {
-        name_line(lines, map->n_rows, i, labels[i]);
-        rows[i] = labels[i];
-        for (uint32_t d = 0; d < map->n_columns; d++)
-            values[i * map->n_columns + d] = recall_at(t, lines[i], d);
+    free(m->lines);
+    free(m->labels);
+    free(m->columns.labels);
+    free(m->rows);
+    free(m->below);
+    free(m->values);
+}
+
+static int make_parts(const needle_table *t, map_parts *m)
+{
+    m->lines = calloc(t->n_rows, sizeof *m->lines);
+    if (!m->lines || name_columns(t, &m->columns) < 0)
+        return -1;
+    m->n = list_lines(t, m->lines);
+    m->labels = calloc(m->n, sizeof *m->labels);
+    m->rows = calloc(m->n, sizeof *m->rows);
+    m->below = calloc(m->columns.n, sizeof *m->below);
+    m->values = calloc((size_t)m->n * m->columns.n, sizeof *m->values);
+    return m->labels && m->rows && m->below && m->values ? 0 : -1;
+}
+
+static void fill_parts(const needle_table *t, map_parts *m)
+{
+    for (uint32_t c = 0; c < m->columns.n; c++)
+        m->below[c] = m->columns.labels[c];
+    for (uint32_t i = 0; i < m->n; i++) {
+        name_line(m->lines, m->n, i, m->labels[i]);
+        m->rows[i] = m->labels[i];
+        for (uint32_t c = 0; c < m->columns.n; c++)
+            m->values[i * m->columns.n + c] = recall_at(t, &m->columns, m->lines[i], c);
     }
-    map->rows = rows;
-    map->values = values;
-    if (rc == 0)
-        rc = plot_draw_map(map, drawing, t->job->error);
-    free(labels);
-    free(rows);
-    free(values);
-    return rc;
 }
 
 int needle_table_draw(const needle_table *t, FILE *drawing)
 {
-    uint32_t depths = t->cells[0].depths;
-    const needle_row **lines = calloc(t->n_rows, sizeof *lines);
-    double *columns = calloc(depths, sizeof *columns);
-    int rc = lines && columns ? 0 : trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
-    for (uint32_t d = 0; rc == 0 && d < depths; d++)
-        columns[d] = needle_depth(d, depths);
-    if (rc == 0) {
-        plot_map map = {"Needles found: all of the key right",
-                        "where the needle stands in the text",
-                        columns,
-                        NULL,
-                        NULL,
-                        depths,
-                        list_lines(t, lines)};
-        rc = draw(t, lines, &map, drawing);
+    map_parts m = {0};
+    int rc = make_parts(t, &m);
+    if (rc < 0) {
+        rc = trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
+    } else {
+        fill_parts(t, &m);
+        plot_map map = {"Share of answers with all of the key right",
+                        m.columns.are_kinds ? "" : "where the needle stands in the text",
+                        m.below,
+                        m.rows,
+                        m.values,
+                        m.columns.n,
+                        m.n};
+        rc = plot_draw_map(&map, drawing, t->job->error);
     }
-    free(lines);
-    free(columns);
+    free_parts(&m);
     return rc;
 }

@@ -89,10 +89,12 @@ static void write_map_script(FILE *script, const plot_map *p)
     fputs("$map << end_of_map\n", script);
     for (uint32_t r = 0; r < p->n_rows; r++)
         for (uint32_t c = 0; c < p->n_columns; c++)
-            fprintf(script, "%u %u %.17g \"%.2f\" \"%s\"\n", c, p->n_rows - 1 - r, p->values[r * p->n_columns + c],
+            fprintf(script, "%u %u %.17g \"%s\" \"%s\"\n", c, p->n_rows - 1 - r, p->values[r * p->n_columns + c],
                     p->columns[c], p->rows[r]);
     fputs("end_of_map\nset ytics noenhanced\n", script);
-    fputs("plot $map using 1:2:3:xtic(4):ytic(5) with image, '' using 1:2:(sprintf('%.2f', $3)) with labels\n", script);
+    fputs("plot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid 1 lc palette, \\\n"
+          "  '' using 1:2:(sprintf('%.2f', $3)):xtic(4):ytic(5) with labels\n",
+          script);
 }
 
 static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)

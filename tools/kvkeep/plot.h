@@ -45,9 +45,9 @@ typedef struct plot_curves {
 /* Shares from 0 to 1 as colours. */
 typedef struct plot_map {
     const char *title, *x_label;
-    const double *columns;   /* [n_columns] what stands below them */
-    const char *const *rows; /* [n_rows] names; the first is at the top */
-    const double *values;    /* [n_rows][n_columns] */
+    const char *const *columns; /* [n_columns] what stands below them */
+    const char *const *rows;    /* [n_rows] names; the first is at the top */
+    const double *values;       /* [n_rows][n_columns] */
     uint32_t n_columns, n_rows;
 } plot_map;
 
