@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const eval_task *const tasks[] = {&eval_task_ppl, &eval_task_passkey, &eval_task_niah, &eval_task_multi_turn};
+static const eval_task *const tasks[] = {&eval_task_ppl,     &eval_task_compare, &eval_task_record,
+                                         &eval_task_passkey, &eval_task_niah,    &eval_task_multi_turn};
 
 enum { N_TASKS = sizeof tasks / sizeof tasks[0] };
 
@@ -27,17 +28,6 @@ static const eval_task *find(const char *name)
     return NULL;
 }
 
-/* Without one near peaks are those of all layers. */
-static int take_profile(eval_job *j)
-{
-    const model_shape *shape = &j->loaded.model->shape;
-    j->profile = (profile){.layers = shape->n_layers, .near = {0, shape->n_layers, KVK_NEAR_ERROR}};
-    if (!j->o.profile)
-        return 0;
-    int rc = profile_read(j->o.profile, &j->profile, j->error);
-    return rc < 0 ? rc : profile_fits(&j->profile, j->o.profile, shape, j->error);
-}
-
 /* The files that are written are opened before the work, so that a bad path is known at once. */
 static int open_all(eval_job *j)
 {
@@ -46,7 +36,7 @@ static int open_all(eval_job *j)
         rc = eval_results_open(&j->results, j->o.resume, j->error);
     if (rc == 0)
         rc = loaded_model_open(&j->loaded, j->o.model, j->error);
-    return rc < 0 ? rc : take_profile(j);
+    return rc < 0 ? rc : profile_open(j->o.profile, &j->loaded.model->shape, &j->profile, j->error);
 }
 
 /* Files get their names last, when nothing else can fail. */

@@ -10,7 +10,7 @@ enum {
 
 int cmd_replay(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
-
+int cmd_generate(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_info(int argc, char **argv);
 

@@ -76,6 +76,9 @@ int eval_runner_open(const eval_job *j, kvk_dtype kv_type, uint64_t kv_tokens, u
 /* Opens a sequence for a configuration. `n_prompt` 0: its prompt's length is not known. */
 int eval_sequence_open(const eval_job *j, runner *r, const eval_config *c, uint32_t n_prompt, kvk_seq *out);
 
+/* Bytes of K and V, with scales, of a page's tokens in all layers. */
+uint64_t eval_page_bytes(const eval_job *j, kvk_dtype kv_type);
+
 /* Tokens in whole pages that such a sequence may hold of a text of so many, the chunk in work included. */
 uint64_t eval_config_holds(const eval_job *j, const eval_config *c, uint64_t text_tokens);
 

@@ -44,6 +44,17 @@ uint64_t eval_config_holds(const eval_job *j, const eval_config *c, uint64_t tex
     return page * (eval_never_evicts(c) || held > most ? most : held);
 }
 
+uint64_t eval_page_bytes(const eval_job *j, kvk_dtype kv_type)
+{
+    const model_shape *s = &j->loaded.model->shape;
+    uint64_t bytes = 0, n_scales = 0;
+    kvk_kv kv;
+    kvk_kv_init(&kv, kv_type, 1, j->o.page_tokens);
+    if (kvk_kv_shape(&kv, s->n_layers, s->n_kv_heads, s->head_size) == 0)
+        (void)kvk_kv_bytes(&kv, &bytes, &n_scales); /* a runner was opened with the same */
+    return bytes + n_scales * sizeof(float);
+}
+
 int eval_config_key(const eval_job *j, const char *what, uint64_t text_digest, const eval_config *c, char key[EVAL_KEY])
 {
     const eval_options *o = &j->o;
@@ -111,8 +122,7 @@ static void add_all(const eval_job *j, double text_tokens, eval_configs *out)
             for (uint32_t p = 0; p < o->policies.n; p++) {
                 eval_config *c = &out->list[out->n++];
                 c->choice = o->policies.choices[p];
-                if (o->profile)
-                    c->choice = profile_choice(&j->profile, &c->choice);
+                c->choice = profile_choice(&j->profile, &c->choice);
                 c->budget = budget_tokens(o->budgets.budgets[b], text_tokens);
                 c->kv_type = o->kv_types[t];
                 (void)kvk_policy_print(&c->choice, c->name, sizeof c->name);

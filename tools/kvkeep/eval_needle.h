@@ -1,5 +1,5 @@
-/* kvkeep/eval_needle.h: what passkey, niah and multi-turn have in common: cells of prompts of one kind, each asked under
- * every configuration. */
+/* kvkeep/eval_needle.h: what passkey, niah and multi-turn have in common: cells of prompts of one kind, each asked
+ * under every configuration. */
 #ifndef KVKEEP_TOOLS_EVAL_NEEDLE_H
 #define KVKEEP_TOOLS_EVAL_NEEDLE_H
 
@@ -52,7 +52,8 @@ double needle_depth(uint32_t i, uint32_t depths);
 
 int needle_table_print(const needle_table *t);
 
-/* The recall at each depth, or of each kind of prompts where they stand at one, a line for each policy, budget, question and length. */
+/* The recall at each depth, or of each kind of prompts where they stand at one: a line for each policy, budget, question
+ * and length. */
 int needle_table_draw(const needle_table *t, FILE *drawing);
 
 #endif

@@ -1,6 +1,6 @@
 /* eval_needle_cell.c: the prompts that passkey and niah ask. */
 #include "kvkeep/eval_needle.h"
-#include "kvkeep/eval_text.h"
+#include "kvkeep/whole_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +133,7 @@ static int open_haystack(const eval_job *j, const char *name, needle_haystack *o
     size_t n;
     if (strcmp(name, "filler") == 0)
         return needle_haystack_fill(j->loaded.tokenizer, longest(&j->o.needle), out, j->error);
-    int rc = eval_file_read(name, &text, &n, j->error);
+    int rc = whole_file_read(name, &text, &n, j->error);
     if (rc < 0)
         return rc;
     rc = needle_haystack_open(j->loaded.tokenizer, name, text, n, out, j->error);

@@ -123,6 +123,7 @@ static error_t parse_option(int key, const char *text, const arguments *a)
     case KEY_POLICY:
         return policy_list_add(a, &o->policies, text);
     case KEY_BUDGET:
+        o->budgets_given = true;
         return budget_list_add(a, &o->budgets, text);
     case KEY_KV_TYPE:
         return add_type(a, o, text);

@@ -29,6 +29,7 @@ typedef struct eval_options {
     const char *profile; /* the file; NULL: none */
     policy_list policies;
     budget_list budgets;
+    bool budgets_given;
     kvk_dtype kv_types[EVAL_MAX_TYPES];
     uint32_t n_kv_types;
     uint32_t n_groups; /* 1 or RUNNER_PER_LAYER */

@@ -1,8 +1,6 @@
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "kvkeep/eval_pass.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /* What a pass works with. */
 typedef struct pass_run {
@@ -110,26 +108,19 @@ static int run_step(pass_run *r, uint32_t from, uint32_t n)
 
 /* ---- The text --------------------------------------------------------------------------------------------------- */
 
-static double seconds_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The last token has no next one to score. */
 static int run_text(pass_run *r)
 {
     const eval_pass *p = r->p;
     uint32_t end = p->text->n - 1, step = p->job->o.chunk == 1 ? p->job->o.page_tokens : p->job->o.chunk;
-    double start_s = seconds_now();
+    double start_s = progress_now_s();
     int rc = 0;
     for (uint32_t at = 0; at < end && rc == 0; at += step) {
         rc = run_step(r, at, end - at < step ? end - at : step);
         progress_show_part(&p->job->progress, p->done + p->part * at / end);
     }
     for (uint32_t i = 0; i < p->n; i++)
-        p->scores[i].tokens_per_s = (double)end * p->n / (seconds_now() - start_s);
+        p->scores[i].tokens_per_s = (double)end * p->n / (progress_now_s() - start_s);
     return rc;
 }
 

@@ -57,7 +57,7 @@ static eval_estimate late_of(const eval_measured *m)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------- */
 
-static json_t *number(double x)
+json_t *eval_json_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -70,12 +70,14 @@ static json_t *row_of(const eval_measured *m)
     return json_pack(
         "{s:s, s:I, s:s, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "policy",
         c->name, "budget_tokens", (json_int_t)c->budget, "kv_type", eval_kv_type_name(c->kv_type), "kept_share",
-        m->kept_share, "mean_nll", number(all.mean), "perplexity", number(exp(all.mean)), "stderr", number(all.error),
-        "mean_nll_active", number(active.mean), "perplexity_active", number(exp(active.mean)), "stderr_active",
-        number(active.error), "perplexity_second_half", number(exp(late.mean)), "change", number(change.mean),
-        "change_stderr", number(change.error), "change_active", number(change_active.mean), "change_active_stderr",
-        number(change_active.error), "retained_mass", number(m->retained_mass), "churn_per_1k", number(m->churn_per_1k),
-        "kv_bytes_peak", (json_int_t)m->kv_bytes_peak, "tokens_per_s", number(m->tokens_per_s));
+        m->kept_share, "mean_nll", eval_json_number(all.mean), "perplexity", eval_json_number(exp(all.mean)), "stderr",
+        eval_json_number(all.error), "mean_nll_active", eval_json_number(active.mean), "perplexity_active",
+        eval_json_number(exp(active.mean)), "stderr_active", eval_json_number(active.error), "perplexity_second_half",
+        eval_json_number(exp(late.mean)), "change", eval_json_number(change.mean), "change_stderr",
+        eval_json_number(change.error), "change_active", eval_json_number(change_active.mean), "change_active_stderr",
+        eval_json_number(change_active.error), "retained_mass", eval_json_number(m->retained_mass), "churn_per_1k",
+        eval_json_number(m->churn_per_1k), "kv_bytes_peak", (json_int_t)m->kv_bytes_peak, "tokens_per_s",
+        eval_json_number(m->tokens_per_s));
 }
 
 int eval_table_print_json(const eval_table *t, eval_table_more more)
@@ -98,7 +100,7 @@ int eval_table_print_json(const eval_table *t, eval_table_more more)
 
 /* ---- Table ------------------------------------------------------------------------------------------------------ */
 
-static void print_number(int width, int digits, double x)
+void eval_print_number(int width, int digits, double x)
 {
     if (isfinite(x))
         printf(" %*.*f", width, digits, x);
@@ -107,24 +109,24 @@ static void print_number(int width, int digits, double x)
 }
 
 /* A change with its error, in percent. */
-static void print_change(eval_estimate e)
+void eval_print_change(eval_estimate e)
 {
-    print_number(8, 2, 100 * e.mean);
-    print_number(6, 2, 100 * e.error);
+    eval_print_number(8, 2, 100 * e.mean);
+    eval_print_number(6, 2, 100 * e.error);
 }
 
 static void print_row(const eval_measured *m)
 {
     const eval_config *c = m->config;
     printf("%-24s %-4s %7u %6.3f", c->name, eval_kv_type_name(c->kv_type), c->budget, m->kept_share);
-    print_number(9, 3, exp(eval_estimate_of(m->nll, m->n).mean));
-    print_change(eval_row_change(m));
-    print_number(9, 3, exp(active_of(m).mean));
-    print_change(eval_row_change_active(m));
-    print_number(8, 4, m->retained_mass);
-    print_number(7, 1, m->churn_per_1k);
-    print_number(8, 2, (double)m->kv_bytes_peak / (1 << 20));
-    print_number(7, 0, m->tokens_per_s);
+    eval_print_number(9, 3, exp(eval_estimate_of(m->nll, m->n).mean));
+    eval_print_change(eval_row_change(m));
+    eval_print_number(9, 3, exp(active_of(m).mean));
+    eval_print_change(eval_row_change_active(m));
+    eval_print_number(8, 4, m->retained_mass);
+    eval_print_number(7, 1, m->churn_per_1k);
+    eval_print_number(8, 2, (double)m->kv_bytes_peak / (1 << 20));
+    eval_print_number(7, 0, m->tokens_per_s);
     putchar('\n');
 }
 

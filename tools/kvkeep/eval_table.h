@@ -26,6 +26,13 @@ int eval_table_print(const eval_table *t);
 /* The share kept against perplexity, a curve for each policy. */
 int eval_table_draw(const eval_table *t, FILE *drawing);
 
+/* For tables: a number, or - where there is none; a change with its error, in percent. */
+void eval_print_number(int width, int digits, double x);
+void eval_print_change(eval_estimate e);
+
+/* The same for JSON: null where there is none. */
+json_t *eval_json_number(double x);
+
 /* Numbers of a row. */
 eval_estimate eval_row_change(const eval_measured *m);        /* against full, over the whole text */
 eval_estimate eval_row_change_active(const eval_measured *m); /* over active targets */

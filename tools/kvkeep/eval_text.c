@@ -1,50 +1,11 @@
 #include "kvkeep/eval_text.h"
 
-#include "trace/input.h"
+#include "kvkeep/whole_file.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-/* Doubles what was read; what a file says of its size is not believed (pipes, /proc). */
-static int read_all(FILE *in, const char *path, char **out, size_t *n, trace_error *error)
-{
-    size_t cap = 1 << 16, got;
-    *n = 0;
-    while ((*out ? *n == cap : 1)) {
-        char *more = realloc(*out, *out ? cap *= 2 : cap);
-        if (!more)
-            return trace_failed(error, (trace_place){path, 0, NULL}, "out of memory");
-        *out = more;
-        while (*n < cap && (got = fread(*out + *n, 1, cap - *n, in)) > 0)
-            *n += got;
-        if (ferror(in))
-            return trace_bad_input(error, (trace_place){path, 0, NULL}, "cannot read: %s", strerror(errno));
-        if (*n > EVAL_MAX_TEXT)
-            return trace_bad_input(error, (trace_place){path, 0, NULL}, "is larger than 1 GiB");
-    }
-    return 0;
-}
-
-int eval_file_read(const char *path, char **out, size_t *n, trace_error *error)
-{
-    FILE *in;
-    *out = NULL;
-    int rc = input_open(path, &in, error);
-    if (rc < 0)
-        return rc;
-    rc = read_all(in, path, out, n, error);
-    if (in != stdin)
-        fclose(in);
-    if (rc < 0) {
-        free(*out);
-        *out = NULL;
-    }
-    return rc;
-}
 
 static int too_short(const char *path, const eval_options *o, size_t n, trace_error *error)
 {
@@ -80,7 +41,7 @@ int eval_text_read(const eval_job *j, const char *path, eval_text *out)
     size_t n;
     token_list ids = {0};
     *out = (eval_text){.n = 0};
-    int rc = eval_file_read(path, &bytes, &n, j->error);
+    int rc = whole_file_read(path, &bytes, &n, j->error);
     if (rc < 0)
         return rc;
     rc = tokenizer_encode(j->loaded.tokenizer, bytes, n, TOKENIZER_BEGIN, &ids, j->error);

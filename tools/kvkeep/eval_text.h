@@ -4,8 +4,6 @@
 
 #include "kvkeep/eval.h"
 
-enum { EVAL_MAX_TEXT = 1 << 30 /* bytes */ };
-
 typedef struct eval_text {
     uint32_t *tokens; /* [n] */
     uint32_t n;
@@ -16,8 +14,5 @@ typedef struct eval_text {
  * for, up to the model's context. Bad input: fewer than two tokens are left. */
 int eval_text_read(const eval_job *j, const char *path, eval_text *out);
 void eval_text_free(eval_text *t);
-
-/* The whole of a file into *out[*n], which the caller frees. */
-int eval_file_read(const char *path, char **out, size_t *n, trace_error *error);
 
 #endif

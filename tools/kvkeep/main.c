@@ -15,6 +15,7 @@ typedef struct command {
 static const command commands[] = {
     {"replay", "Run a trace, an op log or a generated workload through a cache", cmd_replay},
     {"eval", "Measure what eviction costs a real model", cmd_eval},
+    {"generate", "Run a model on a cache and print what it says", cmd_generate},
     {"bench", "Measure the manager's own speed", cmd_bench},
     {"info", "Show the version, the build and what this machine offers", cmd_info},
 };
@@ -26,7 +27,7 @@ static void show_help(void)
     puts("Usage: kvkeep COMMAND [OPTION...] [ARGUMENT...]\n"
          "A paged KV-cache manager for batching LLM servers.\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-8s %s\n", commands[i].name, commands[i].help);
+        printf("  %-9s %s\n", commands[i].name, commands[i].help);
     puts("\n`kvkeep COMMAND --help` tells more. `kvkeep --version` prints the version.");
 }
 

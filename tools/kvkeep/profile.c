@@ -1,6 +1,7 @@
 #include "kvkeep/profile.h"
 
-#include <errno.h>
+#include "kvkeep/whole_file.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,23 +110,16 @@ static int read_policy(const reading *r, profile *p)
 /* What jansson says of a file may quote it, so only the place is taken over. */
 static int read_fields(const char *path, json_t **out, trace_error *error)
 {
-    FILE *file = fopen(path, "rb");
-    trace_place place = {path, 0, NULL};
+    char *text;
+    size_t n;
     json_error_t wrong;
-    if (!file)
-        return trace_bad_input(error, place, "cannot be read: %s", strerror(errno));
-    char *text = malloc(PROFILE_MAX_BYTES + 1);
-    size_t n = text ? fread(text, 1, PROFILE_MAX_BYTES + 1, file) : 0;
-    int is_read = text && !ferror(file);
-    fclose(file);
-    *out = is_read && n <= PROFILE_MAX_BYTES ? json_loadb(text, n, JSON_REJECT_DUPLICATES, &wrong) : NULL;
+    int rc = whole_file_read(path, &text, &n, error);
+    if (rc < 0)
+        return rc;
+    *out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &wrong);
     free(text);
-    if (!is_read)
-        return trace_failed(error, place, "cannot be read");
-    if (n > PROFILE_MAX_BYTES)
-        return trace_bad_input(error, place, "is longer than %d bytes", PROFILE_MAX_BYTES);
-    place.line = *out ? 0 : (uint64_t)(wrong.line > 0 ? wrong.line : 0);
-    return *out ? 0 : trace_bad_input(error, place, "is no JSON");
+    uint64_t line = *out || wrong.line < 0 ? 0 : (uint64_t)wrong.line;
+    return *out ? 0 : trace_bad_input(error, (trace_place){path, line, NULL}, "is no JSON");
 }
 
 static int read_all(const reading *r, profile *p)
@@ -160,6 +154,19 @@ int profile_fits(const profile *p, const char *path, const model_shape *shape, t
     return trace_bad_input(error, (trace_place){path, 0, NULL},
                            "is of a model of %u layers and %u heads, not of %u and %u", p->layers, p->heads,
                            shape->n_layers, shape->n_heads);
+}
+
+int profile_open(const char *path, const model_shape *shape, profile *out, trace_error *error)
+{
+    profile p = {.layers = shape->n_layers, .heads = shape->n_heads, .near = {0, shape->n_layers, KVK_NEAR_ERROR}};
+    char why[64];
+    (void)kvk_policy_parse("keep", NULL, &p.choice, why, sizeof why);
+    int rc = path ? profile_read(path, &p, error) : 0;
+    if (rc == 0)
+        rc = profile_fits(&p, path, shape, error);
+    if (rc == 0)
+        *out = p;
+    return rc;
 }
 
 json_t *profile_json(const profile *p, json_t *notes)

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-enum { PROFILE_MAX_BYTES = 1 << 20, PROFILE_MAX_NAME = 128 };
+enum { PROFILE_MAX_NAME = 128 };
 
 typedef struct profile {
     char model[PROFILE_MAX_NAME];
@@ -28,6 +28,9 @@ int profile_read(const char *path, profile *out, trace_error *error);
 
 /* Bad input: a profile of a model of another shape. */
 int profile_fits(const profile *p, const char *path, const model_shape *shape, trace_error *error);
+
+/* The profile of a file that must fit the model. `path` NULL: keep as it is, by near peaks of all layers. */
+int profile_open(const char *path, const model_shape *shape, profile *out, trace_error *error);
 
 /* As JSON, with `notes` (may be NULL; its reference is not taken) as further fields. NULL without memory. */
 json_t *profile_json(const profile *p, json_t *notes);

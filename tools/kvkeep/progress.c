@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double seconds_now(void)
+double progress_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -22,7 +22,7 @@ static bool is_due(progress *p, double *now_s)
         p->terminal = isatty(STDERR_FILENO) ? 1 : -1;
     if (p->terminal < 0)
         return false;
-    *now_s = seconds_now();
+    *now_s = progress_now_s();
     if (p->start_s == 0)
         p->start_s = *now_s;
     if (*now_s < p->next_s)

@@ -16,6 +16,9 @@ void progress_show(progress *p, uint64_t requests);
 /* The same of work whose end is known: the part done, and the time that the rest takes if it goes on like this. */
 void progress_show_part(progress *p, double part);
 
+/* Seconds on a clock that only goes forward. */
+double progress_now_s(void);
+
 /* Wipes the line. */
 void progress_end(progress *p);
 
