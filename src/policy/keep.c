@@ -4,8 +4,8 @@
  * The decayed mean S: each query's mass m makes it S * d + m * (1 - d), d = 0.5^(1 / half_life); with half_life 0 it is
  * a plain sum. The importance that the reserve goes by is that of near.h, one for a page in all groups, as of the last
  * page of text that was seen in full: since each group asks for it, it stands in view->shared. Where a cache has no
- * near peaks the page's highest peak so far is its importance, in each group its own. What matters may lie on two pages,
- * of which one shows it (a number with its last digit on the next page): with `spread` neighbours lend each other
+ * near peaks the page's highest peak so far is its importance, in each group its own. What matters may lie on two
+ * pages of which one shows it (a number with its last digit on the next page): with `spread` neighbours lend each other
  * importance. */
 #include "policy/near.h"
 #include "policy/policies.h"

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const eval_task *const tasks[] = {&eval_task_ppl,     &eval_task_compare, &eval_task_record,
-                                         &eval_task_passkey, &eval_task_niah,    &eval_task_multi_turn};
+static const eval_task *const tasks[] = {&eval_task_ppl,      &eval_task_compare, &eval_task_record,
+                                         &eval_task_passkey,  &eval_task_niah,    &eval_task_multi_turn,
+                                         &eval_task_calibrate};
 
 enum { N_TASKS = sizeof tasks / sizeof tasks[0] };
 

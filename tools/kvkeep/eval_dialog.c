@@ -32,25 +32,35 @@ static int make_cell(const eval_job *j, const chat_format *format, uint32_t leng
     return rc;
 }
 
+int needle_dialogs_make(const eval_job *j, const chat_format *format, needle_cell **out, uint32_t *n)
+{
+    const eval_numbers *lengths = &j->o.needle.lengths;
+    int rc = 0;
+    *n = 0;
+    *out = calloc((size_t)N_CASES * lengths->n, sizeof **out);
+    if (!*out)
+        return trace_failed(j->error, (trace_place){"kvkeep eval", 0, NULL}, "out of memory");
+    for (uint32_t l = 0; l < lengths->n; l++)
+        for (int again = 0; rc == 0 && again < N_CASES; again++)
+            rc = make_cell(j, format, lengths->list[l], again, &(*out)[(*n)++]);
+    if (rc < 0) {
+        needle_cells_free(*out, *n);
+        *out = NULL;
+        *n = 0;
+    }
+    return rc;
+}
+
 static int run(eval_job *j)
 {
     chat_format format;
-    eval_needle_options *o = &j->o.needle;
-    eval_needle_complete(o);
+    needle_cell *cells;
+    uint32_t n;
+    eval_needle_complete(&j->o.needle);
     int rc = eval_set_usual(j) ? TRACE_BAD_INPUT : chat_format_open(j->loaded.file, &format, j->error);
-    if (rc < 0)
-        return rc;
-    needle_cell *cells = calloc((size_t)N_CASES * o->lengths.n, sizeof *cells);
-    if (!cells)
-        return trace_failed(j->error, (trace_place){"kvkeep eval", 0, NULL}, "out of memory");
-    uint32_t n = 0;
-    for (uint32_t l = 0; l < o->lengths.n; l++)
-        for (int again = 0; rc == 0 && again < N_CASES; again++)
-            rc = make_cell(j, &format, o->lengths.list[l], again, &cells[n++]);
     if (rc == 0)
-        return eval_needle_run(j, cells, n);
-    needle_cells_free(cells, n);
-    return rc;
+        rc = needle_dialogs_make(j, &format, &cells, &n);
+    return rc < 0 ? rc : eval_needle_run(j, cells, n);
 }
 
 const eval_task eval_task_multi_turn = {

@@ -14,8 +14,6 @@ static int out_of_memory(const eval_job *j)
     return trace_failed(j->error, (trace_place){"kvkeep eval", 0, NULL}, "out of memory");
 }
 
-/* ---- What is to be asked of a cell -------------------------------------------------------------------------------- */
-
 /* The rows of a cell whose results lack, of one type of KV. */
 typedef struct asking {
     eval_job *job;
@@ -195,9 +193,12 @@ static void list_rows(needle_table *t, uint32_t cell)
 }
 
 /* All configurations of all cells are checked before the first one is asked. */
-static int ask_all(needle_table *t)
+int needle_table_ask(needle_table *t)
 {
     int rc = 0;
+    t->configs = calloc(t->n_cells, sizeof *t->configs);
+    if (!t->configs)
+        return out_of_memory(t->job);
     for (uint32_t i = 0; i < t->n_cells && rc == 0; i++)
         rc = eval_configs_make(t->job, t->cells[i].length, &t->configs[i]);
     if (rc < 0)
@@ -214,18 +215,23 @@ static int ask_all(needle_table *t)
     return rc;
 }
 
+void needle_table_close(needle_table *t)
+{
+    for (uint32_t i = 0; t->configs && i < t->n_cells; i++)
+        eval_configs_free(&t->configs[i]);
+    free(t->configs);
+    free(t->rows);
+}
+
 int eval_needle_run(eval_job *j, needle_cell *cells, uint32_t n)
 {
-    needle_table t = {.job = j, .cells = cells, .n_cells = n, .configs = calloc(n, sizeof *t.configs)};
-    int rc = t.configs ? ask_all(&t) : out_of_memory(j);
+    needle_table t = {.job = j, .cells = cells, .n_cells = n};
+    int rc = needle_table_ask(&t);
     if (rc == 0 && j->drawing.stream)
         rc = needle_table_draw(&t, j->drawing.stream);
     if (rc == 0)
         rc = needle_table_print(&t);
-    for (uint32_t i = 0; t.configs && i < n; i++)
-        eval_configs_free(&t.configs[i]);
-    free(t.configs);
-    free(t.rows);
+    needle_table_close(&t);
     needle_cells_free(cells, n);
     return rc;
 }

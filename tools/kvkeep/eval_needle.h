@@ -3,6 +3,7 @@
 #ifndef KVKEEP_TOOLS_EVAL_NEEDLE_H
 #define KVKEEP_TOOLS_EVAL_NEEDLE_H
 
+#include "engine/chat.h"
 #include "kvkeep/eval.h"
 
 /* Prompts of one kind. */
@@ -31,8 +32,15 @@ typedef struct needle_table {
     uint32_t n_rows;
 } needle_table;
 
-/* Asks all, prints the results and draws them. Takes over the cells. */
+/* Asks all, into a table whose job and cells are set. needle_table_close in any case, which leaves the cells. */
+int needle_table_ask(needle_table *t);
+void needle_table_close(needle_table *t);
+
+/* The same, then prints the results and draws them. Takes over the cells. */
 int eval_needle_run(eval_job *j, needle_cell *cells, uint32_t n);
+
+/* The share of a row's answers with all of the key right. */
+double needle_row_recall(const needle_row *row);
 
 void needle_cells_free(needle_cell *cells, uint32_t n);
 
@@ -45,6 +53,9 @@ void needle_cell_seal(const eval_job *j, needle_cell *cell);
 /* The cells of passkey and niah into *out[*n]. */
 int needle_cells_make(const eval_job *j, needle_cell **out, uint32_t *n);
 
+/* Conversations into *out[*n]: of each length, those that ask for the fact once, and again. */
+int needle_dialogs_make(const eval_job *j, const chat_format *format, needle_cell **out, uint32_t *n);
+
 /* The depth of a cell's prompts, by number. */
 double needle_depth(uint32_t i, uint32_t depths);
 
@@ -52,8 +63,8 @@ double needle_depth(uint32_t i, uint32_t depths);
 
 int needle_table_print(const needle_table *t);
 
-/* The recall at each depth, or of each kind of prompts where they stand at one: a line for each policy, budget, question
- * and length. */
+/* The recall at each depth, or of each kind of prompts where they stand at one: a line for each policy, budget,
+ * question and length. */
 int needle_table_draw(const needle_table *t, FILE *drawing);
 
 #endif

@@ -162,6 +162,7 @@ int needle_cells_make(const eval_job *j, needle_cell **out, uint32_t *n)
     if (rc < 0) {
         needle_cells_free(*out, *n);
         *out = NULL;
+        *n = 0;
     }
     return rc;
 }

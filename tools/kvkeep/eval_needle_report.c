@@ -33,6 +33,12 @@ static counts count_all(const needle_row *row)
     return c;
 }
 
+double needle_row_recall(const needle_row *row)
+{
+    counts c = count_all(row);
+    return (double)c.exact / c.prompts;
+}
+
 static double kept_share(const needle_row *row)
 {
     uint32_t budget = row->config->budget, length = row->cell->length;

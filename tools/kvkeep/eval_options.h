@@ -22,6 +22,12 @@ typedef struct eval_record_options {
     const char *prefix; /* of the files' names; NULL: not given */
 } eval_record_options;
 
+/* Of calibrate. */
+typedef struct eval_calibrate_options {
+    const char *path; /* where the profile goes; NULL: nowhere */
+    double loss;      /* share of perplexity that recall may cost */
+} eval_calibrate_options;
+
 /* A list or string that was not given is empty or NULL. */
 typedef struct eval_options {
     const char *text;    /* the file; NULL: the task takes none */
@@ -42,6 +48,7 @@ typedef struct eval_options {
     eval_compare_options compare;
     eval_record_options record;
     eval_needle_options needle;
+    eval_calibrate_options calibrate;
 } eval_options;
 
 typedef struct eval_task eval_task;
