@@ -107,6 +107,7 @@ START_TEST(a_loss_that_is_not_known_does_not_hold)
     const eval_point unknown[] = {{64, {0.001, (double)NAN}}, {128, {(double)NAN, (double)NAN}}};
     ck_assert_uint_eq(eval_smallest(unknown, 2, 0.01, 0), 2);
     ck_assert_uint_eq(eval_smallest(unknown, 1, 0.01, 1), 1);
+    ck_assert_uint_eq(eval_smallest(unknown, 1, 0.01, 0), 0);
 }
 END_TEST
 

@@ -124,13 +124,15 @@ static const matrix_kernel *best_kernel(void)
     return best ? best : matrix_kernel_base();
 }
 
+enum { WORTH_THREADS = 1 << 14 }; /* products of two numbers */
+
 /* Parts go to threads as these come: a thread that another program holds up is not waited for longer than a part. */
 void matrix_multiply(const matrix *m, const float *x, uint32_t n, float *y)
 {
     const matrix_kernel *kernel = best_kernel();
     uint32_t panels = matrix_panels(m), across = (panels + kernel->panels - 1) / kernel->panels;
     uint64_t parts = (uint64_t)across * ((n + MATRIX_ROWS - 1) / MATRIX_ROWS);
-#pragma omp parallel for schedule(dynamic)
+#pragma omp parallel for schedule(dynamic) if ((uint64_t)n * m->n_in * m->n_out >= WORTH_THREADS)
     for (uint64_t i = 0; i < parts; i++) {
         uint32_t from = (uint32_t)(i / across) * MATRIX_ROWS, rows = n - from < MATRIX_ROWS ? n - from : MATRIX_ROWS;
         matrix_part part = {m, (uint32_t)(i % across) * kernel->panels, kernel->panels};

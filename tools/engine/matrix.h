@@ -5,7 +5,11 @@
  * whatever other vectors are multiplied at the same time.
  *
  * Weights stand in panels of 16 outputs: weight after weight, of each the 16 outputs side by side. Blocks of small
- * whole numbers stay small and become floats next to where they are used: the same floats, for less reading. */
+ * whole numbers stay small and become floats next to where they are used: the same floats, for less reading.
+ *
+ * Why no library: on one core of a Zen 4, for the products of SmolLM2-135M, OpenBLAS 0.3.21 takes 2.4 to 3.5 times as
+ * long for 1 to 13 vectors, 1.5 times for 32 and as long for 256; oneDNN 2.6 2.7 times for one, 1.3 for 13 and 0.9 for
+ * 256. It is faster by far with bf16 or 8 bits, which are other numbers. */
 #ifndef KVKEEP_ENGINE_MATRIX_H
 #define KVKEEP_ENGINE_MATRIX_H
 

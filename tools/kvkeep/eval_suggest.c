@@ -8,10 +8,16 @@
 
 enum { MAX_POINTS = BUDGET_LIST_MAX * 2, FINE_POINTS = 6 };
 
+/* What is not known is not below a bound. */
+static bool holds(const eval_point *p, double bound, double errors)
+{
+    return p->loss.mean + (errors > 0 ? errors * p->loss.error : 0) <= bound;
+}
+
 uint32_t eval_smallest(const eval_point *points, uint32_t n, double bound, double errors)
 {
     uint32_t at = n;
-    while (at > 0 && points[at - 1].loss.mean + errors * points[at - 1].loss.error <= bound)
+    while (at > 0 && holds(&points[at - 1], bound, errors))
         at--;
     return at;
 }
@@ -20,7 +26,6 @@ uint32_t eval_smallest(const eval_point *points, uint32_t n, double bound, doubl
 typedef struct suggestion {
     kvk_policy_choice choice;
     char name[KVK_MAX_POLICY_TEXT];
-    kvk_dtype kv_type;
     eval_point points[MAX_POINTS];
     uint32_t n;
 } suggestion;
@@ -161,6 +166,17 @@ static error_t set_usual(eval_job *j)
     return rc;
 }
 
+static int check(const eval_job *j)
+{
+    const trace_place place = {"kvkeep eval compare", 0, "--suggest"};
+    for (uint32_t i = 0; i < j->o.policies.n; i++)
+        if (j->o.policies.choices[i].policy == kvk_policy_at(0))
+            return trace_bad_input(j->error, place, "full keeps everything at every budget");
+    if (j->o.n_kv_types > 1)
+        return trace_bad_input(j->error, place, "takes one --kv-type");
+    return j->drawing.stream ? trace_bad_input(j->error, place, "draws nothing: --plot goes with --curve") : 0;
+}
+
 static int suggest_all(eval_job *j, const eval_text *text, suggestion *list, uint32_t n)
 {
     const policy_list asked = j->o.policies;
@@ -179,7 +195,7 @@ static int suggest_all(eval_job *j, const eval_text *text, suggestion *list, uin
 
 int eval_suggest(eval_job *j, const eval_text *text)
 {
-    if (set_usual(j))
+    if (check(j) < 0 || set_usual(j))
         return TRACE_BAD_INPUT;
     suggestion *list = calloc(j->o.policies.n, sizeof *list);
     if (!list)

@@ -141,6 +141,9 @@ int eval_table_print(const eval_table *t)
 
 /* ---- Drawing ---------------------------------------------------------------------------------------------------- */
 
+#define TITLE "Perplexity within a budget, up to a quarter above that of full"
+static const double most_shown = 1.25; /* of full's: a model that broke down is not compared any more */
+
 /* The curve of one policy and type, over the budgets. Returns its points. */
 static uint32_t points_of(const eval_table *t, uint32_t first, plot_point *points)
 {
@@ -176,7 +179,8 @@ int eval_table_draw(const eval_table *t, FILE *drawing)
     int rc = TRACE_FAILED;
     if (curves && points && names) {
         set_curves(t, curves, names, points);
-        plot_curves p = {"Perplexity within a budget", "share of the pages kept", "perplexity", curves, n};
+        double full = exp(eval_estimate_of(t->rows[0].nll, t->rows[0].n).mean);
+        plot_curves p = {TITLE, "share of the pages kept", "perplexity", curves, n, most_shown * full};
         rc = plot_draw_curves(&p, drawing, t->job->error);
     } else {
         trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");

@@ -68,6 +68,8 @@ static void write_curves_script(FILE *script, const plot_curves *p)
     const uint32_t n_colours = sizeof colours / sizeof colours[0];
     write_head(script, p->title, p->x_label);
     fprintf(script, "set key outside right top\nset ylabel '%s'\n", p->y_label);
+    if (p->y_most > 0)
+        fprintf(script, "set yrange [*:%.17g]\n", p->y_most);
     for (uint32_t i = 0; i < p->n; i++)
         write_curve(script, &p->curves[i], i);
     for (uint32_t i = 0; i < p->n; i++)

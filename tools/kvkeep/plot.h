@@ -40,6 +40,7 @@ typedef struct plot_curves {
     const char *title, *x_label, *y_label;
     const plot_curve *curves;
     uint32_t n;
+    double y_most; /* what is higher is left out, so that it does not flatten the rest; 0: nothing is */
 } plot_curves;
 
 /* Shares from 0 to 1 as colours. */

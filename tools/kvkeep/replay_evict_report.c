@@ -138,7 +138,7 @@ static int draw_curves(const evict_table *t, FILE *drawing, trace_error *error)
     uint32_t n_budgets = t->n / t->per_budget;
     plot_curve *curves = calloc(t->per_budget, sizeof *curves);
     plot_point *points = calloc(t->n, sizeof *points);
-    plot_curves p = {TITLE, "budget, share of the text", WHAT, curves, t->per_budget};
+    plot_curves p = {TITLE, "budget, share of the text", WHAT, curves, t->per_budget, 0};
     int rc = trace_failed(error, (trace_place){"plot", 0, NULL}, "out of memory");
     if (curves && points) {
         set_curves(t, curves, points, n_budgets);
