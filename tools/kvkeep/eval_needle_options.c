@@ -141,6 +141,17 @@ static error_t parse(int key, char *text, struct argp_state *state)
     return key == ARGP_KEY_END ? check(a, &o->needle) : parse_option(key, text, a, &o->needle);
 }
 
+/* niah has no text of its own. */
+static error_t parse_niah(int key, char *text, struct argp_state *state)
+{
+    const arguments *a = state->input;
+    const eval_options *o = a ? a->options : NULL;
+    if (!o || key != ARGP_KEY_END || o->needle.haystacks.n)
+        return parse(key, text, state);
+    trace_bad_input(a->error, (trace_place){a->command, 0, "--haystack"}, "missing: a text to put the needles into");
+    return EINVAL;
+}
+
 #define OPTION_LENGTH                                                                                                  \
     {                                                                                                                  \
         "length", KEY_LENGTH, "N", 0, "Tokens of the text (default 1008). May be given several times", 11              \
@@ -186,4 +197,5 @@ static const struct argp_option dialog_options_list[] = {
 };
 
 const struct argp eval_needle_argp = {needle_options_list, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp eval_niah_argp = {needle_options_list, parse_niah, NULL, NULL, NULL, NULL, NULL};
 const struct argp eval_dialog_argp = {dialog_options_list, parse, NULL, NULL, NULL, NULL, NULL};

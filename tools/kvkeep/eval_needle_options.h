@@ -29,7 +29,8 @@ typedef struct eval_needle_options {
     uint32_t depths, repeats; /* prompts: so many at each of so many depths */
 } eval_needle_options;
 
-extern const struct argp eval_needle_argp; /* of passkey and niah */
+extern const struct argp eval_needle_argp; /* of passkey */
+extern const struct argp eval_niah_argp;
 extern const struct argp eval_dialog_argp; /* of multi-turn */
 
 /* hidden, visible or during. */

@@ -43,15 +43,7 @@ static int run_passkey(eval_job *j)
     return run(j);
 }
 
-static int run_niah(eval_job *j)
-{
-    if (j->o.needle.haystacks.n)
-        return run(j);
-    return trace_bad_input(j->error, (trace_place){"kvkeep eval niah", 0, "--haystack"},
-                           "missing: a text to put the needles into");
-}
-
 const eval_task eval_task_passkey = {
     "passkey", "Recall of a key in repeated filler, or in a text", false, &eval_needle_argp, set_defaults, run_passkey};
 const eval_task eval_task_niah = {
-    "niah", "Recall of a needle in a text of your own", false, &eval_needle_argp, set_defaults, run_niah};
+    "niah", "Recall of a needle in a text of your own", false, &eval_niah_argp, set_defaults, run};
