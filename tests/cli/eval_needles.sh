@@ -13,7 +13,7 @@ rows() { # the objects in "results", a line each, without their lists
     sed -E 's/.*"results":\[(.*)\]\}/\1/; s/,"depths":\[[^]]*\]//g; s/\},\{/}\n{/g' <<<"$out"
 }
 
-for i in {1..30}; do
+for _ in {1..30}; do
     echo "The crew of the ship had little to do on that day, and the captain read to them from a book about whales."
 done >text
 
