@@ -4,13 +4,15 @@
  * The decayed mean S: each query's mass m makes it S * d + m * (1 - d), d = 0.5^(1 / half_life); with half_life 0 it is
  * a plain sum. The importance that the reserve goes by is that of near.h, one for a page in all groups, as of the last
  * page of text that was seen in full: since each group asks for it, it stands in view->shared. Where a cache has no
- * near peaks the page's highest peak so far is its importance, in each group its own. */
+ * near peaks the page's highest peak so far is its importance, in each group its own. What matters may lie on two
+ * pages of which one shows it (a number with its last digit on the next page): with `spread` neighbours lend each other
+ * importance. */
 #include "policy/near.h"
 #include "policy/policies.h"
 
 #include <math.h>
 
-enum { SINKS, RECENT_SHARE, HALF_LIFE, RESERVE, IMPORTANCE, LAYERS, DAMPING };
+enum { SINKS, RECENT_SHARE, HALF_LIFE, RESERVE, IMPORTANCE, LAYERS, DAMPING, SPREAD };
 enum { MASS, PEAK, N_SCORES };
 enum { BY_EITHER, BY_NEAR, BY_PEAK }; /* values of IMPORTANCE */
 
@@ -25,6 +27,7 @@ static const kvk_knob knobs[] = {
                     "1: near peaks; 2: a page's highest peak so far; 0: near peaks if the cache has them"},
     [LAYERS] = {"layers", 0, 1, 1, 1, "near peaks: 1: one importance for a page, from all groups; 0: from its group"},
     [DAMPING] = {"damping", 0, 1e6, 4, 0, "near peaks: page b of the text counts b/(b + damping)"},
+    [SPREAD] = {"spread", 0, 1, 0, 0, "share of its neighbours' importance that a page gets besides its own"},
 };
 
 static uint32_t needs(const double *k, int has_near)
@@ -133,6 +136,22 @@ static void find_importance(const kvk_policy_view *view, float *importance)
         near_importance(view->near, view->n_groups, view->knobs[DAMPING], &table);
 }
 
+/* Neighbours in the text that are both held. Page 0 has the sinks: what it does says nothing of the page after it. */
+static int are_neighbours(const kvk_policy_view *view, uint32_t i, uint32_t next)
+{
+    return next < view->n && view->index[next] == view->index[i] + 1 && view->index[i] > 0;
+}
+
+static void spread_importance(const kvk_policy_view *view, float *importance)
+{
+    float share = (float)view->knobs[SPREAD], before = 0;
+    for (uint32_t i = 0; share > 0 && i < view->n; i++) {
+        float own = importance[i], after = are_neighbours(view, i, i + 1) ? importance[i + 1] : 0;
+        importance[i] += share * (before + after);
+        before = are_neighbours(view, i, i + 1) ? own : 0;
+    }
+}
+
 /* Floats of at least 0 are in the order of their bits. What is no number is of no importance. */
 static uint32_t bits_of(float x)
 {
@@ -178,6 +197,7 @@ static void rank(const kvk_policy_view *view, float *score, uint8_t *tier)
     uint32_t n = reserved_pages(view);
     if (n > 0) {
         find_importance(view, score); /* until the scores are put there */
+        spread_importance(view, score);
         reserve(view, score, n, tier);
     }
     memcpy(score, view->scores[MASS], view->n * sizeof *score);

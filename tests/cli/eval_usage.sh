@@ -14,7 +14,7 @@ for task in ppl compare record; do
     [[ $out == *"--budget="*"--policy="*"TEXT"* ]] || complain "no help on $task: $out"
 done
 succeeds eval --help
-[[ $out == *" ppl "*" compare "*" record "* ]] || complain "no list of tasks: $out"
+[[ $out == *" ppl "*" compare "*" record "*" passkey "*" niah "*" multi-turn "*" calibrate "* ]] || complain "no list of tasks: $out"
 succeeds generate --help
 [[ $out == *"--max-tokens="*"PROMPT|-"* ]] || complain "no help on generate: $out"
 
@@ -43,6 +43,17 @@ for bad in 0% x 1 -1% 1001%; do
         eval compare --loss "$bad" text
 done
 refused 2 "kvkeep eval compare: field --memory: '0' is too small ..." eval compare --memory 0 text
+refused 2 "kvkeep eval niah: field --haystack: missing: a text to put the needles into" eval niah --model none.gguf
+refused 2 "kvkeep eval niah: field --needle: 'x' has no {KEY}" eval niah --haystack text --needle x --question y
+refused 2 "kvkeep eval niah: field --needle: 'x{KEY}' has no --question" eval niah --haystack text --needle 'x{KEY}'
+refused 2 "kvkeep eval niah: field --question: 'y' has no --needle" eval niah --haystack text --question y
+refused 2 "kvkeep eval passkey: field --wording: 'x' is neither tuning, reported nor the name of a wording" eval passkey --wording x
+refused 2 "kvkeep eval passkey: field --ask: 'x' is not one of hidden, visible and during, or one too many" eval passkey --ask x
+refused 2 "kvkeep eval passkey: field --keys: 'x' is neither digits nor words" eval passkey --keys x
+refused 2 "kvkeep eval passkey: field --stated: '3' is too large (1 .. 2)" eval passkey --stated 3
+refused 2 "kvkeep eval passkey: field --length: '0' is too small ..." eval passkey --length 0
+refused 2 "kvkeep eval multi-turn: field --haystack: not understood; ..." eval multi-turn --haystack text
+refused 2 "kvkeep eval calibrate: field TEXT: missing: the file to measure on" eval calibrate
 refused 2 "kvkeep generate: field PROMPT: missing: a text, or - for the standard input" generate
 refused 2 "kvkeep generate: field more: an argument too many" generate Hello more
 refused 2 "kvkeep generate: field --policy: one policy is enough" generate --policy h2o --policy keep Hello

@@ -1,28 +1,16 @@
 /* Conversations as prompts, by templates of known families; others are refused. */
 #include "engine/chat.h"
 #include "engine/chat_templates.h"
-#include "engine/small_tokenizer.h"
+#include "engine/small_chat.h"
 #include "run_tests.h"
-
-static const char *const marks[] = {"<|im_start|>",        "<|im_end|>",        "<|begin_of_text|>",
-                                    "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"};
-
-enum { N_MARKS = sizeof marks / sizeof marks[0], FIRST_MARK = SMALL_TOKENS - N_MARKS };
 
 static small_source source;
 static tokenizer *t;
 
-/* The last tokens of the small vocabulary give way to the families' marks. */
 static void open_tokenizer(void)
 {
     trace_error error = {""};
-    small_source_open(&source, "smollm");
-    source.says.n_merges -= N_MARKS;
-    source.says.begin = FIRST_MARK + 2;
-    for (int i = 0; i < N_MARKS; i++) {
-        source.tokens[FIRST_MARK + i] = small_text_of(marks[i]);
-        source.types[FIRST_MARK + i] = 3;
-    }
+    small_chat_source(&source);
     ck_assert_msg(tokenizer_open_source(&source.says, &t, &error) == 0, "%s", error.text);
 }
 

@@ -2,6 +2,7 @@
 #include "twin.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static double mean_of(const twin *t, uint32_t seen, uint32_t group, uint32_t page)
 {
@@ -164,6 +165,19 @@ static void peak_importance(const twin *t, uint32_t group, ranking *r)
         r->importance[i] = largest_peak(t, group, r->number[i]);
 }
 
+/* A page gets a share of what the pages before and after it are worth themselves, if they are held. Page 0
+ * neither lends nor borrows. */
+static void spread_importance(const twin *t, ranking *r)
+{
+    double share = twin_knob(t, "spread", 0), own[TWIN_PAGES] = {0};
+    for (uint32_t i = 0; i < r->n; i++)
+        own[i] = r->importance[i];
+    for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t k = 0; k < r->n; k++)
+            if (r->number[i] && r->number[k] && abs((int)r->number[k] - (int)r->number[i]) == 1)
+                r->importance[i] += share * own[k];
+}
+
 static void reserve_most_important(const twin *t, uint32_t group, ranking *r)
 {
     uint32_t limit = twin_budget(t, group) / t->setup.page_tokens, eligible = 0;
@@ -186,6 +200,7 @@ static void value_keep(const twin *t, uint32_t group, ranking *r)
         near_importance(t, group, r);
     else
         peak_importance(t, group, r);
+    spread_importance(t, r);
     reserve_most_important(t, group, r);
     for (uint32_t i = 0; i < r->n; i++)
         r->score[i] = faded_mean(t, group, r->number[i]);

@@ -342,6 +342,22 @@ START_TEST(importance_is_of_all_groups_or_of_its_own)
 }
 END_TEST
 
+/* By group 1 alone importances are 1, 1, 2 over their mean for pages 1 to 3. Held are 1 to 3, so page 2 has two
+ * neighbours; where it is missing nobody has one. */
+START_TEST(neighbours_lend_each_other_importance)
+{
+    small_table t;
+    open_near(&t, "keep:damping=0:layers=0:spread=1", 1); /* 1+1, 1+1+2, 2+1 */
+    expect_reserved(&t, 2);
+    open_near(&t, "keep:damping=0:layers=0:spread=0.25", 1); /* 1.25, 1.75, 2.25 */
+    expect_reserved(&t, 3);
+    open_near(&t, "keep:damping=0:layers=0:spread=1", 1);
+    t.index[2] = 3;
+    t.index[3] = 5;
+    expect_reserved(&t, 2); /* which is page 3 now */
+}
+END_TEST
+
 /* It is found by the last group's observation of a page's last query, and stands for all groups. */
 START_TEST(importance_is_renewed_when_a_page_is_full)
 {
@@ -386,6 +402,7 @@ int main(void)
     tcase_add_test(c, importance_is_as_defined);
     tcase_add_test(c, no_peaks_are_too_large_few_or_many);
     tcase_add_test(c, importance_is_of_all_groups_or_of_its_own);
+    tcase_add_test(c, neighbours_lend_each_other_importance);
     tcase_add_test(c, importance_is_renewed_when_a_page_is_full);
     return run_tests("policy keep", c);
 }

@@ -80,6 +80,8 @@ typedef struct runner_entry {
     kvk_seq sequence;
     const uint32_t *tokens; /* [n] the next ones of its text */
     uint32_t n;             /* at least 1 */
+    uint32_t has_room; /* 1: the caller reserved room for them (kvk_reserve), so nothing is evicted before the step:
+                               a prompt that is to be seen whole reserves all of it before its first chunk */
     runner_want want;
     const float *logits;  /* out: [1 or n][n_vocabulary], until the next step or the end of the runner */
     const uint32_t *next; /* RUNNER_SCORES: [n] what follows each token; UINT32_MAX: not known, scored as 0 */
@@ -92,6 +94,9 @@ typedef struct runner_entry {
  * context. TRACE_FAILED: no pages or no memory; sequences may have lost pages to their budgets, but none has new
  * tokens. */
 int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error);
+
+/* What the last step told the cache of near peaks, in the form of kvk_masses.near. NULL if no policy asked for them. */
+const float *runner_near(const runner *r);
 
 /* What attention gave the pages of one table in the last step. */
 typedef struct runner_masses {

@@ -46,7 +46,7 @@ static int make_room(runner *r, const runner_entry *entries, uint32_t n, trace_e
             return rc;
     }
     for (uint32_t i = 0; i < n; i++) {
-        int rc = kvk_reserve(r->cache, entries[i].sequence, entries[i].n, KVK_RECLAIM);
+        int rc = entries[i].has_room ? 0 : kvk_reserve(r->cache, entries[i].sequence, entries[i].n, KVK_RECLAIM);
         if (rc < 0)
             return runner_failed("kvk_reserve", rc, error);
     }
@@ -264,4 +264,9 @@ int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error
         return rc;
     }
     return commit(r, entries, n, error);
+}
+
+const float *runner_near(const runner *r)
+{
+    return r->seen.near;
 }

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const eval_task *const tasks[] = {&eval_task_ppl, &eval_task_compare, &eval_task_record};
+static const eval_task *const tasks[] = {&eval_task_ppl,      &eval_task_compare, &eval_task_record,
+                                         &eval_task_passkey,  &eval_task_niah,    &eval_task_multi_turn,
+                                         &eval_task_calibrate};
 
 enum { N_TASKS = sizeof tasks / sizeof tasks[0] };
 
@@ -33,7 +35,9 @@ static int open_all(eval_job *j)
     int rc = j->o.plot ? outfile_open(&j->drawing, j->o.plot, j->error) : 0;
     if (rc == 0)
         rc = eval_results_open(&j->results, j->o.resume, j->error);
-    return rc < 0 ? rc : loaded_model_open(&j->loaded, j->o.model, j->error);
+    if (rc == 0)
+        rc = loaded_model_open(&j->loaded, j->o.model, j->error);
+    return rc < 0 ? rc : profile_open(j->o.profile, &j->loaded.model->shape, &j->profile, j->error);
 }
 
 /* Files get their names last, when nothing else can fail. */

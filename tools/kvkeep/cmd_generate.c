@@ -5,6 +5,7 @@
 #include "kvkeep/generate_options.h"
 #include "kvkeep/generate_pages.h"
 #include "kvkeep/loaded_model.h"
+#include "kvkeep/profile.h"
 #include "kvkeep/progress.h"
 #include "kvkeep/report.h"
 #include "kvkeep/whole_file.h"
@@ -17,6 +18,7 @@ typedef struct generation {
     generate_options o;
     trace_error *error;
     loaded_model loaded;
+    profile profile;
     token_list prompt;
     runner *runner;
     kvk_seq seq;
@@ -84,6 +86,7 @@ static int choose_eviction(generation *g)
     int rc = runner_policy(o->budgets.n ? "keep" : "full", 0, &g->eviction, g->error);
     if (o->policies.n)
         g->eviction.choice = o->policies.choices[0];
+    g->eviction.choice = profile_choice(&g->profile, &g->eviction.choice);
     g->eviction.budget = o->budgets.n ? budget_tokens(o->budgets.budgets[0], most) : 0;
     g->eviction.n_prompt = (uint32_t)g->prompt.n;
     return rc;
@@ -96,7 +99,10 @@ static int open_sequence(generation *g)
     config.page_tokens = g->o.page_tokens;
     config.n_groups = RUNNER_PER_LAYER;
     config.kv_tokens = (most < context ? most : context) + g->o.page_tokens;
-    int rc = choose_eviction(g);
+    int rc = profile_open(g->o.profile, &g->loaded.model->shape, &g->profile, g->error);
+    config.near = g->profile.near;
+    if (rc == 0)
+        rc = choose_eviction(g);
     if (rc == 0)
         rc = runner_open(&config, &g->runner, g->error);
     if (rc == 0)

@@ -11,6 +11,7 @@
 #include "kvkeep/eval_results.h"
 #include "kvkeep/loaded_model.h"
 #include "kvkeep/outfile.h"
+#include "kvkeep/profile.h"
 #include "kvkeep/progress.h"
 
 /* One run of the command. */
@@ -18,6 +19,7 @@ typedef struct eval_job {
     const eval_task *task;
     eval_options o;
     loaded_model loaded;
+    profile profile;      /* of --profile, in any case: near layers for keep */
     eval_results results; /* of --resume, or of this run alone */
     outfile drawing;      /* stream NULL: no plot is wanted */
     progress progress;
@@ -33,7 +35,8 @@ struct eval_task {
     int (*run)(eval_job *j);           /* 0 or an error */
 };
 
-extern const eval_task eval_task_ppl, eval_task_compare, eval_task_record;
+extern const eval_task eval_task_ppl, eval_task_compare, eval_task_record, eval_task_passkey, eval_task_niah,
+    eval_task_multi_turn, eval_task_calibrate;
 
 typedef struct eval_config {
     kvk_policy_choice choice;
@@ -54,6 +57,9 @@ void eval_configs_free(eval_configs *c);
 
 /* Whether it keeps everything, whatever its budget. */
 bool eval_never_evicts(const eval_config *c);
+
+/* The usual policies, and budgets of 20 and 36 %, where none were given. */
+error_t eval_set_usual(eval_job *j);
 
 /* Makes full the first of the job's policies. 0 or bad input. */
 int eval_put_full_first(eval_job *j);

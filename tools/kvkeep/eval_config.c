@@ -18,6 +18,7 @@ int eval_runner_open(const eval_job *j, kvk_dtype kv_type, uint64_t kv_tokens, u
     config.kv_type = kv_type;
     config.kv_tokens = kv_tokens;
     config.watch = watch;
+    config.near = j->profile.near;
     return runner_open(&config, out, j->error);
 }
 
@@ -57,9 +58,11 @@ uint64_t eval_page_bytes(const eval_job *j, kvk_dtype kv_type)
 int eval_config_key(const eval_job *j, const char *what, uint64_t text_digest, const eval_config *c, char key[EVAL_KEY])
 {
     const eval_options *o = &j->o;
-    int n = snprintf(key, EVAL_KEY, "%s %016jx groups=%s page_tokens=%u chunk=%u kv=%s policy=%s budget=%u", what,
-                     (uintmax_t)text_digest, o->n_groups == 1 ? "1" : "layers", o->page_tokens, o->chunk,
-                     eval_kv_type_name(c->kv_type), c->name, eval_never_evicts(c) ? 0 : c->budget);
+    int n =
+        snprintf(key, EVAL_KEY, "%s %016jx groups=%s page_tokens=%u chunk=%u kv=%s near=%u+%u:%d policy=%s budget=%u",
+                 what, (uintmax_t)text_digest, o->n_groups == 1 ? "1" : "layers", o->page_tokens, o->chunk,
+                 eval_kv_type_name(c->kv_type), j->profile.near.first, j->profile.near.n, (int)j->profile.near.kind,
+                 c->name, eval_never_evicts(c) ? 0 : c->budget);
     return n < EVAL_KEY ? 0 : trace_failed(j->error, (trace_place){"kvkeep eval", 0, NULL}, "a key is too long");
 }
 
@@ -80,6 +83,20 @@ static int check(const eval_job *j, const eval_configs *c)
     }
     runner_close(r);
     return rc;
+}
+
+error_t eval_set_usual(eval_job *j)
+{
+    static const char *const policies[] = {"full", "window", "streaming", "snapkv", "h2o", "keep"};
+    const arguments a = {"kvkeep eval", &j->o, j->error};
+    error_t rc = 0;
+    if (j->o.policies.n == 0)
+        for (size_t i = 0; i < sizeof policies / sizeof policies[0] && rc == 0; i++)
+            rc = policy_list_add(&a, &j->o.policies, policies[i]);
+    if (j->o.budgets.n)
+        return rc;
+    rc = rc ? rc : budget_list_add(&a, &j->o.budgets, "20%");
+    return rc ? rc : budget_list_add(&a, &j->o.budgets, "36%");
 }
 
 /* The first policy is one that keeps everything: what the others are compared with. */
@@ -105,6 +122,7 @@ static void add_all(const eval_job *j, double text_tokens, eval_configs *out)
             for (uint32_t p = 0; p < o->policies.n; p++) {
                 eval_config *c = &out->list[out->n++];
                 c->choice = o->policies.choices[p];
+                c->choice = profile_choice(&j->profile, &c->choice);
                 c->budget = budget_tokens(o->budgets.budgets[b], text_tokens);
                 c->kv_type = o->kv_types[t];
                 (void)kvk_policy_print(&c->choice, c->name, sizeof c->name);

@@ -8,6 +8,7 @@
 
 enum {
     KEY_MODEL = 0x200,
+    KEY_PROFILE,
     KEY_POLICY,
     KEY_BUDGET,
     KEY_KV_TYPE,
@@ -24,6 +25,10 @@ enum {
 
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "FILE.gguf", 0, "The model (default: what tools/model-fetch fetched)", 1},
+    {"profile", KEY_PROFILE, "FILE.json", 0,
+     "What `kvkeep eval calibrate` found for the model: the layers and knobs of the policy keep, where no knobs are "
+     "given",
+     1},
     {"policy", KEY_POLICY, "NAME[:KEY=VALUE...]", 0,
      "A policy or a preset, with its knobs; all: every policy. May be given several times", 1},
     {"budget", KEY_BUDGET, "N|N%", 0,
@@ -111,6 +116,9 @@ static error_t parse_option(int key, const char *text, const arguments *a)
     switch (key) {
     case KEY_MODEL:
         o->model = text;
+        return 0;
+    case KEY_PROFILE:
+        o->profile = text;
         return 0;
     case KEY_POLICY:
         return policy_list_add(a, &o->policies, text);

@@ -2,6 +2,7 @@
 #ifndef KVKEEP_TOOLS_EVAL_OPTIONS_H
 #define KVKEEP_TOOLS_EVAL_OPTIONS_H
 
+#include "kvkeep/eval_needle_options.h"
 #include "kvkeep/policy_list.h"
 
 #include <kvkeep/attention.h>
@@ -21,10 +22,17 @@ typedef struct eval_record_options {
     const char *prefix; /* of the files' names; NULL: not given */
 } eval_record_options;
 
+/* Of calibrate. */
+typedef struct eval_calibrate_options {
+    const char *path; /* where the profile goes; NULL: nowhere */
+    double loss;      /* share of perplexity that recall may cost */
+} eval_calibrate_options;
+
 /* A list or string that was not given is empty or NULL. */
 typedef struct eval_options {
-    const char *text;  /* the file; NULL: the task takes none */
-    const char *model; /* the file */
+    const char *text;    /* the file; NULL: the task takes none */
+    const char *model;   /* the file */
+    const char *profile; /* the file; NULL: none */
     policy_list policies;
     budget_list budgets;
     bool budgets_given;
@@ -39,6 +47,8 @@ typedef struct eval_options {
     const char *plot, *resume; /* files */
     eval_compare_options compare;
     eval_record_options record;
+    eval_needle_options needle;
+    eval_calibrate_options calibrate;
 } eval_options;
 
 typedef struct eval_task eval_task;

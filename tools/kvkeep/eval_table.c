@@ -8,25 +8,11 @@
 
 /* ---- Measuring -------------------------------------------------------------------------------------------------- */
 
-static error_t set_usual(eval_job *j)
-{
-    static const char *const policies[] = {"full", "window", "streaming", "snapkv", "h2o", "keep"};
-    const arguments a = {"kvkeep eval", &j->o, j->error};
-    error_t rc = 0;
-    if (j->o.policies.n == 0)
-        for (size_t i = 0; i < sizeof policies / sizeof policies[0] && rc == 0; i++)
-            rc = policy_list_add(&a, &j->o.policies, policies[i]);
-    if (j->o.budgets.n)
-        return rc;
-    rc = rc ? rc : budget_list_add(&a, &j->o.budgets, "20%");
-    return rc ? rc : budget_list_add(&a, &j->o.budgets, "36%");
-}
-
 int eval_table_measure(eval_table *t, const eval_text *text)
 {
     eval_job *j = t->job;
     t->text = text;
-    int rc = set_usual(j) ? TRACE_BAD_INPUT : eval_put_full_first(j);
+    int rc = eval_set_usual(j) ? TRACE_BAD_INPUT : eval_put_full_first(j);
     if (rc == 0)
         rc = eval_configs_make(j, text->n, &t->configs);
     if (rc < 0)

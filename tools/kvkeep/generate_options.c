@@ -5,6 +5,7 @@
 
 enum {
     KEY_MODEL = 1,
+    KEY_PROFILE,
     KEY_POLICY,
     KEY_BUDGET,
     KEY_SYSTEM,
@@ -23,6 +24,8 @@ enum {
 
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "FILE.gguf", 0, "The model (default: what tools/model-fetch fetched)", 1},
+    {"profile", KEY_PROFILE, "FILE.json", 0, "What `kvkeep eval calibrate` found for the model, for the policy keep",
+     1},
     {"policy", KEY_POLICY, "NAME[:KEY=VALUE...]", 0, "Which pages are given up at the budget (default keep)", 1},
     {"budget", KEY_BUDGET, "N|N%", 0,
      "Tokens that are held in each layer, or a share of the prompt and --max-tokens (default: all are)", 1},
@@ -83,6 +86,9 @@ static error_t parse_option(int key, const char *text, const arguments *a, gener
     switch (key) {
     case KEY_MODEL:
         o->model = text;
+        return 0;
+    case KEY_PROFILE:
+        o->profile = text;
         return 0;
     case KEY_POLICY:
         return policy_list_add(a, &o->policies, text);

@@ -9,6 +9,7 @@ typedef struct generate_options {
     const char *prompt; /* "-": the standard input */
     const char *system; /* NULL: the model's own */
     const char *model;
+    const char *profile;  /* of the model, for keep; NULL: none */
     policy_list policies; /* at most one */
     budget_list budgets;  /* likewise */
     bool raw;             /* the prompt is text to go on with, not a message */

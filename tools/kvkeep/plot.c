@@ -80,6 +80,25 @@ static void write_curves_script(FILE *script, const plot_curves *p)
     fputc('\n', script);
 }
 
+/* Each place is a box with its share written in it, so that no colour has to be guessed. */
+static void write_map_script(FILE *script, const plot_map *p)
+{
+    write_head(script, p->title, p->x_label);
+    fprintf(script,
+            "unset key\nunset grid\nset cbrange [0:1]\nset palette defined (0 '#d7301f', 0.5 '#fdd49e', 1 "
+            "'#31a354')\nset xrange [-0.5:%u - 0.5]\nset yrange [-0.5:%u - 0.5]\n",
+            p->n_columns, p->n_rows);
+    fputs("$map << end_of_map\n", script);
+    for (uint32_t r = 0; r < p->n_rows; r++)
+        for (uint32_t c = 0; c < p->n_columns; c++)
+            fprintf(script, "%u %u %.17g \"%s\" \"%s\"\n", c, p->n_rows - 1 - r, p->values[r * p->n_columns + c],
+                    p->columns[c], p->rows[r]);
+    fputs("end_of_map\nset ytics noenhanced\n", script);
+    fputs("plot $map using 1:2:(0.5):(0.5):3 with boxxyerror fillstyle solid 1 lc palette, \\\n"
+          "  '' using 1:2:(sprintf('%.2f', $3)):xtic(4):ytic(5) with labels\n",
+          script);
+}
+
 static int start_gnuplot(FILE *script, FILE *out, pid_t *pid)
 {
     char name[] = "gnuplot", *argv[] = {name, NULL};
@@ -186,6 +205,17 @@ int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error)
     if (open_script(&script, error) < 0)
         return TRACE_FAILED;
     write_curves_script(script, p);
+    int rc = draw(script, out, error);
+    fclose(script);
+    return rc;
+}
+
+int plot_draw_map(const plot_map *p, FILE *out, trace_error *error)
+{
+    FILE *script;
+    if (open_script(&script, error) < 0)
+        return TRACE_FAILED;
+    write_map_script(script, p);
     int rc = draw(script, out, error);
     fclose(script);
     return rc;

@@ -43,11 +43,23 @@ typedef struct plot_curves {
     double y_most; /* what is higher is left out, so that it does not flatten the rest; 0: nothing is */
 } plot_curves;
 
+/* Shares from 0 to 1 as colours. */
+typedef struct plot_map {
+    const char *title, *x_label;
+    const char *const *columns; /* [n_columns] what stands below them */
+    const char *const *rows;    /* [n_rows] names; the first is at the top */
+    const double *values;       /* [n_rows][n_columns] */
+    uint32_t n_columns, n_rows;
+} plot_map;
+
 /* Draws onto `out`. 0, or TRACE_FAILED where gnuplot is missing or fails. */
 int plot_draw(const plot *p, const samples *s, FILE *out, trace_error *error);
 
 /* The same of bars side by side; names must not hold quotes. */
 int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error);
+
+/* The same of a map; names must not hold quotes. */
+int plot_draw_map(const plot_map *p, FILE *out, trace_error *error);
 
 /* The same of any number of curves with a few points each. */
 int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error);

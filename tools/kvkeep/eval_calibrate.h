@@ -1,0 +1,32 @@
+/* kvkeep/eval_calibrate.h: the search of `kvkeep eval calibrate`, coordinate by coordinate. First the layers and the
+ * damping, over recorded peaks (needle_peaks.h); then what takes runs of the model: the reserve's share, the recent
+ * share, how fast attention fades. A step's value must not cost more perplexity than --loss allows; of those the one
+ * with the best recall is taken. */
+#ifndef KVKEEP_TOOLS_EVAL_CALIBRATE_H
+#define KVKEEP_TOOLS_EVAL_CALIBRATE_H
+
+#include "kvkeep/eval_needle.h"
+#include "kvkeep/eval_text.h"
+#include "kvkeep/needle_peaks.h"
+
+enum { CALIBRATE_KINDS = 3 /* digits, words, conversations */ };
+
+typedef struct calibration {
+    eval_job *job;
+    eval_text text;
+    needle_cell *cells[CALIBRATE_KINDS]; /* NULL: none of the kind */
+    uint32_t n_cells[CALIBRATE_KINDS];
+    profile best;
+    json_t *steps; /* what was tried, in order */
+} calibration;
+
+/* Finds layers and damping (eval_calibrate_layers.c). */
+int calibrate_layers(calibration *c);
+
+/* Finds the knobs (eval_calibrate_knobs.c). */
+int calibrate_knobs(calibration *c);
+
+/* The place of a knob of keep. */
+uint32_t calibrate_knob(const char *name);
+
+#endif
