@@ -1,5 +1,6 @@
 /* eval_compare.c: what users choose by: policies and budgets with what they cost in memory and in perplexity. */
 #include "kvkeep/eval_compare.h"
+#include "kvkeep/eval_recall.h"
 #include "kvkeep/eval_suggest.h"
 
 #include <errno.h>
@@ -9,15 +10,26 @@
 
 /* ---- Options ---------------------------------------------------------------------------------------------------- */
 
-enum { KEY_MEMORY = 0x300, KEY_CURVE, KEY_SUGGEST, KEY_LOSS };
+enum { KEY_MEMORY = 0x300, KEY_CURVE, KEY_SUGGEST, KEY_LOSS, KEY_RECALL };
+
+enum { RECALL_LENGTH = 1008, RECALL_LEAST = 256 /* tokens of a text that keys are hidden in */ };
 
 static const struct argp_option options[] = {
     {"memory", KEY_MEMORY, "MIB", 0, "Memory for KV that requests are to fit into (default 24576)", 0},
     {"curve", KEY_CURVE, NULL, 0, "All policies at many budgets, unless others are named", 0},
     {"suggest", KEY_SUGGEST, NULL, 0, "Find the smallest budget whose loss stays under --loss", 0},
     {"loss", KEY_LOSS, "N%", 0, "What perplexity may grow by where eviction is active (default 1%)", 0},
+    {"recall", KEY_RECALL, "N", 0, "Keys to hide at each of five depths of repeated filler; 0: none (default 1)", 0},
     {0},
 };
+
+static error_t parse_recall(const arguments *a, const char *text, uint32_t *out)
+{
+    uint64_t n = 0;
+    error_t rc = arguments_whole(a, "--recall", text, (whole_range){0, 1000}, &n);
+    *out = (uint32_t)n;
+    return rc;
+}
 
 static error_t parse_memory(const arguments *a, const char *text, uint64_t *out)
 {
@@ -54,6 +66,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_LOSS:
         return parse_loss(a, text, &o->loss);
+    case KEY_RECALL:
+        return parse_recall(a, text, &o->recall);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -65,6 +79,7 @@ static void defaults(eval_options *o)
 {
     o->compare.memory_bytes = 24576ull << 20;
     o->compare.loss = 0.01;
+    o->compare.recall = 1;
 }
 
 /* ---- What a configuration costs --------------------------------------------------------------------------------- */
@@ -108,7 +123,7 @@ static int add_cost(const eval_table *t, uint32_t row, json_t *object)
     int rc = json_object_set_new(object, "kv_bytes_at_context", json_integer((json_int_t)c.bytes));
     rc |= json_object_set_new(object, "saved_share", json_real(c.saved_share));
     rc |= json_object_set_new(object, "requests", json_integer((json_int_t)c.requests));
-    rc |= json_object_set_new(object, "recall", json_null());
+    rc |= json_object_set_new(object, "recall", eval_json_number(t->recall[row]));
     rc |= json_object_set_new(object, "pareto", json_boolean(is_best_for_its_bytes(t, row)));
     return rc;
 }
@@ -122,7 +137,8 @@ static void print_row(const eval_table *t, uint32_t row)
     eval_print_number(9, 3, exp(eval_estimate_of(m->nll, m->n).mean));
     eval_print_change(eval_row_change(m));
     eval_print_change(eval_row_change_active(m));
-    printf(" %6s %9ju%s\n", "-", (uintmax_t)c.requests, is_best_for_its_bytes(t, row) ? " *" : "");
+    eval_print_number(7, 2, t->recall[row]);
+    printf(" %9ju%s\n", (uintmax_t)c.requests, is_best_for_its_bytes(t, row) ? " *" : "");
 }
 
 static void print_table(const eval_table *t)
@@ -132,6 +148,7 @@ static void print_table(const eval_table *t)
     for (uint32_t i = 0; i < t->configs.n; i++)
         print_row(t, i);
     printf("KV MiB: of a request at the model's context of %u tokens; requests: how many fit %ju MiB.\n"
+           "recall: keys in repeated filler, stated once and asked for afterwards, all digits right.\n"
            "*: nothing here has a lower perplexity for no more bytes.\n",
            t->job->loaded.model->shape.context, (uintmax_t)(t->job->o.compare.memory_bytes >> 20));
 }
@@ -146,10 +163,22 @@ static error_t set_curve(eval_job *j)
     return rc;
 }
 
+/* Recall comes first: it refuses a budget that is too small for its shorter text. */
+static int measure(eval_table *t, const eval_text *text)
+{
+    eval_job *j = t->job;
+    int rc = j->o.compare.curve && set_curve(j) ? TRACE_BAD_INPUT : eval_table_choose(j);
+    if (text->n < RECALL_LEAST)
+        j->o.compare.recall = 0;
+    if (rc == 0)
+        rc = eval_recall_measure(j, text->n < RECALL_LENGTH ? text->n : RECALL_LENGTH, &t->recall);
+    return rc < 0 ? rc : eval_table_measure(t, text);
+}
+
 static int compare(eval_job *j, const eval_text *text)
 {
     eval_table table = {.job = j};
-    int rc = j->o.compare.curve && set_curve(j) ? TRACE_BAD_INPUT : eval_table_measure(&table, text);
+    int rc = measure(&table, text);
     progress_end(&j->progress);
     if (rc == 0 && j->drawing.stream)
         rc = eval_table_draw(&table, j->drawing.stream);

@@ -15,6 +15,7 @@ typedef struct eval_compare_options {
     bool curve;            /* many budgets */
     bool suggest;          /* the smallest budget whose loss stays under `loss` */
     double loss;           /* share of full's perplexity */
+    uint32_t recall;       /* keys at each depth; 0: recall is left out */
 } eval_compare_options;
 
 /* Of record. */

@@ -8,11 +8,16 @@
 
 /* ---- Measuring -------------------------------------------------------------------------------------------------- */
 
+int eval_table_choose(eval_job *j)
+{
+    return eval_set_usual(j) ? TRACE_BAD_INPUT : eval_put_full_first(j);
+}
+
 int eval_table_measure(eval_table *t, const eval_text *text)
 {
     eval_job *j = t->job;
     t->text = text;
-    int rc = eval_set_usual(j) ? TRACE_BAD_INPUT : eval_put_full_first(j);
+    int rc = eval_table_choose(j);
     if (rc == 0)
         rc = eval_configs_make(j, text->n, &t->configs);
     if (rc < 0)
@@ -26,6 +31,7 @@ int eval_table_measure(eval_table *t, const eval_text *text)
 void eval_table_close(eval_table *t)
 {
     eval_measured_free(t->rows, t->configs.n);
+    free(t->recall);
     eval_configs_free(&t->configs);
 }
 

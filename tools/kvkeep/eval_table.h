@@ -9,10 +9,13 @@ typedef struct eval_table {
     const eval_text *text;
     eval_configs configs;
     eval_measured *rows; /* [configs.n] */
+    double *recall;      /* [configs.n] NaN: not measured; NULL: of none */
 } eval_table;
 
-/* Measures every policy at every budget, full first; budgets of 20 and 36 % and the usual policies where none were
- * given. 0 or an error; eval_table_close in both cases. */
+/* Puts full first; adds budgets of 20 and 36 % and the usual policies where none were given. 0 or bad input. */
+int eval_table_choose(eval_job *j);
+
+/* Does that, and measures every policy at every budget. 0 or an error; eval_table_close in both cases. */
 int eval_table_measure(eval_table *t, const eval_text *text);
 void eval_table_close(eval_table *t);
 
