@@ -9,7 +9,7 @@
 
 /* ---- Options ---------------------------------------------------------------------------------------------------- */
 
-enum { KEY_WRITE = 0x500, KEY_LOSS, KEY_LENGTH, KEY_REPEATS };
+enum { KEY_WRITE = 0x500, KEY_LOSS, KEY_LENGTH, KEY_REPEATS, KEY_QUICK };
 
 static const struct argp_option options[] = {
     {"write", KEY_WRITE, "FILE.json", 0, "Where the profile goes", 11},
@@ -17,6 +17,7 @@ static const struct argp_option options[] = {
      "Percent of perplexity that better recall may cost, against the best of what is tried (default 0.5)", 11},
     {"length", KEY_LENGTH, "N", 0, "Tokens of the prompts (default 1008)", 11},
     {"repeats", KEY_REPEATS, "N", 0, "Prompts at each of five depths (default 2)", 11},
+    {"quick", KEY_QUICK, NULL, 0, "Find the layers, and how importance is reckoned; leave the other knobs", 11},
     {0},
 };
 
@@ -46,6 +47,9 @@ static error_t parse(int key, char *text, struct argp_state *state)
         rc = arguments_positive(a, "--loss", text, &o->calibrate.loss);
         o->calibrate.loss /= 100;
         return rc;
+    case KEY_QUICK:
+        o->calibrate.quick = true;
+        return 0;
     case KEY_LENGTH:
     case KEY_REPEATS:
         return parse_number(key, text, a, o);
@@ -189,7 +193,7 @@ static int calibrate(calibration *c)
     int rc = make_prompts(c);
     if (rc == 0)
         rc = calibrate_layers(c);
-    if (rc == 0)
+    if (rc == 0 && !c->job->o.calibrate.quick)
         rc = calibrate_knobs(c);
     return rc < 0 ? rc : give(c);
 }

@@ -27,6 +27,7 @@ typedef struct eval_record_options {
 typedef struct eval_calibrate_options {
     const char *path; /* where the profile goes; NULL: nowhere */
     double loss;      /* share of perplexity that recall may cost */
+    bool quick;       /* what takes no runs of the model for each value */
 } eval_calibrate_options;
 
 /* A list or string that was not given is empty or NULL. */
