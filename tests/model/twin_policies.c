@@ -203,11 +203,11 @@ static const kvk_policy lru = {.name = "lru",
 
 /* ---- keep; what it reserves by near peaks is tested elsewhere ---- */
 
-enum { KEEP_SINKS, KEEP_RECENT, HALF_LIFE, RESERVE, IMPORTANCE };
+enum { KEEP_SINKS, KEEP_RECENT, HALF_LIFE, RESERVE, IMPORTANCE, SPREAD };
 enum { BY_EITHER, BY_NEAR, BY_PEAK };
 
-static const kvk_knob keep_knobs[] = {
-    {.name = "sinks"}, {.name = "recent_share"}, {.name = "half_life"}, {.name = "reserve"}, {.name = "importance"}};
+static const kvk_knob keep_knobs[] = {{.name = "sinks"},   {.name = "recent_share"}, {.name = "half_life"},
+                                      {.name = "reserve"}, {.name = "importance"},   {.name = "spread"}};
 
 static uint32_t keep_needs(const double *knobs, int has_near)
 {
@@ -234,12 +234,29 @@ static void keep_observe(const kvk_policy_view *v, const kvk_observation *seen)
         v->scores[1][i] = seen->peak[i] > v->scores[1][i] ? seen->peak[i] : v->scores[1][i];
 }
 
-/* Of the eligible pages that are not reserved yet the one with the highest peak. */
+/* The peak of the page of this number, if it is held and not the text's first. */
+static float keep_peak(const kvk_policy_view *v, uint32_t number)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (number > 0 && v->index[i] == number)
+            return v->scores[1][i];
+    return 0;
+}
+
+/* A page's peak, and a share of its neighbours' in the text. */
+static float keep_importance(const kvk_policy_view *v, uint32_t i)
+{
+    uint32_t number = v->index[i];
+    float beside = number > 0 ? keep_peak(v, number - 1) + keep_peak(v, number + 1) : 0;
+    return v->scores[1][i] + (float)v->knobs[SPREAD] * beside;
+}
+
+/* Of the eligible pages that are not reserved yet the most important one. */
 static uint32_t keep_highest(const kvk_policy_view *v, const uint8_t *tier)
 {
     uint32_t best = v->n;
     for (uint32_t i = 0; i < v->n; i++) {
-        if (v->eligible[i] && !tier[i] && (best == v->n || v->scores[1][i] > v->scores[1][best]))
+        if (v->eligible[i] && !tier[i] && (best == v->n || keep_importance(v, i) > keep_importance(v, best)))
             best = i;
     }
     return best;
