@@ -44,7 +44,7 @@ int eval_recall_measure(eval_job *j, uint32_t length, double **out)
     if (!recall)
         return out_of_memory(j);
     for (size_t i = 0; i < n; i++)
-        recall[i] = NAN;
+        recall[i] = (double)NAN;
     choose(&j->o.needle, length, j->o.compare.recall);
     int rc = j->o.compare.recall ? ask(j, recall) : 0;
     if (rc < 0)

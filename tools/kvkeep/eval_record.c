@@ -52,7 +52,7 @@ enum { FILE_MEAN, FILE_PEAK, FILE_ABOUT, N_FILES };
 typedef struct recording {
     eval_job *job;
     eval_text text;
-    char paths[N_FILES][PATH_MAX];
+    char paths[N_FILES][LOADED_MODEL_PATH];
     outfile files[N_FILES];
     runner *runner;
     kvk_seq seq;

@@ -15,18 +15,18 @@ static const char *from_environment(const char *name)
 }
 
 /* As tools/model-fetch chooses its folder. */
-static void find(char path[PATH_MAX])
+static void find(char path[LOADED_MODEL_PATH])
 {
     const char *given = from_environment("KVKEEP_MODEL"), *folder = from_environment("KVKEEP_MODEL_DIR");
     const char *cache = from_environment("XDG_CACHE_HOME"), *home = from_environment("HOME");
     if (given)
-        snprintf(path, PATH_MAX, "%s", given);
+        snprintf(path, LOADED_MODEL_PATH, "%s", given);
     else if (folder)
-        snprintf(path, PATH_MAX, "%s/%s", folder, fetched);
+        snprintf(path, LOADED_MODEL_PATH, "%s/%s", folder, fetched);
     else if (cache)
-        snprintf(path, PATH_MAX, "%s/kvkeep/%s", cache, fetched);
+        snprintf(path, LOADED_MODEL_PATH, "%s/kvkeep/%s", cache, fetched);
     else
-        snprintf(path, PATH_MAX, "%s/.cache/kvkeep/%s", home ? home : "", fetched);
+        snprintf(path, LOADED_MODEL_PATH, "%s/.cache/kvkeep/%s", home ? home : "", fetched);
 }
 
 static int open_parts(loaded_model *m, trace_error *error)

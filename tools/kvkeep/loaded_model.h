@@ -6,10 +6,10 @@
 #include "engine/model.h"
 #include "engine/tokenizer.h"
 
-#include <limits.h>
+enum { LOADED_MODEL_PATH = 4096 /* bytes of a file name */ };
 
 typedef struct loaded_model {
-    char path[PATH_MAX];
+    char path[LOADED_MODEL_PATH];
     gguf *file;
     model *model;
     tokenizer *tokenizer;
