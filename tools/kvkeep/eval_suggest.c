@@ -61,11 +61,12 @@ static int measure(eval_job *j, const eval_text *text, suggestion *s)
     return rc;
 }
 
+static const double one_sided_95 = 1.645; /* standard errors */
+
 /* A grid between the largest budget known to lose too much and the smallest from which on none does, in whole pages. */
-static void choose_fine(eval_job *j, const suggestion *s)
+static void add_fine(eval_job *j, const suggestion *s, double errors)
 {
-    uint32_t at = eval_smallest(s->points, s->n, j->o.compare.loss, 0), page = j->o.page_tokens, last = 0;
-    j->o.budgets.n = 0;
+    uint32_t at = eval_smallest(s->points, s->n, j->o.compare.loss, errors), page = j->o.page_tokens, last = 0;
     if (at == 0 || at == s->n)
         return;
     uint32_t low = s->points[at - 1].budget, high = s->points[at].budget;
@@ -74,6 +75,16 @@ static void choose_fine(eval_job *j, const suggestion *s)
         if (budget > low && budget < high && budget != last)
             j->o.budgets.budgets[j->o.budgets.n++] = (token_budget){last = budget, false};
     }
+}
+
+/* Around what is measured to hold, and around what is sure to, if that is elsewhere. */
+static void choose_fine(eval_job *j, const suggestion *s)
+{
+    double loss = j->o.compare.loss;
+    j->o.budgets.n = 0;
+    add_fine(j, s, 0);
+    if (eval_smallest(s->points, s->n, loss, 0) != eval_smallest(s->points, s->n, loss, one_sided_95))
+        add_fine(j, s, one_sided_95);
 }
 
 static int search(eval_job *j, const eval_text *text, suggestion *s)
@@ -89,8 +100,6 @@ static int search(eval_job *j, const eval_text *text, suggestion *s)
 }
 
 /* ---- Showing ---------------------------------------------------------------------------------------------------- */
-
-static const double one_sided_95 = 1.645; /* standard errors */
 
 static json_t *point_of(const suggestion *s, uint32_t at, uint32_t tokens)
 {
