@@ -12,8 +12,9 @@ typedef struct trial {
     double damping, spread;
 } trial;
 
-static const trial trials[] = {{0, 0}, {0, 0.25}, {0, 0.5}, {0.5, 0}, {0.5, 0.25}, {0.5, 0.5},
-                               {1, 0}, {1, 0.25}, {1, 0.5}, {4, 0},   {4, 0.25},   {4, 0.5}};
+static const trial trials[] = {{0, 0},      {0, 0.25}, {0, 0.5},    {0.25, 0},  {0.25, 0.25},
+                               {0.25, 0.5}, {0.5, 0},  {0.5, 0.25}, {0.5, 0.5}, {1, 0},
+                               {1, 0.25},   {1, 0.5},  {4, 0},      {4, 0.25},  {4, 0.5}};
 
 enum { N_TRIALS = sizeof trials / sizeof trials[0] };
 
@@ -132,6 +133,7 @@ static int record_cell(const calibration *c, const needle_cell *cell, needle_pea
     for (uint32_t at = 0; rc == 0 && at < cell->n; at += BATCH) {
         recording r = {.c = c, .runner = opened, .prompts = cell->prompts + at, .peaks = peaks + at};
         r.n = cell->n - at < BATCH ? cell->n - at : BATCH;
+        progress_show_part(&c->job->progress, (double)at / cell->n);
         rc = record_batch(&r);
     }
     runner_close(opened);
