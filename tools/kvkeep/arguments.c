@@ -79,6 +79,14 @@ error_t arguments_whole(const arguments *a, const char *option, const char *text
     return EINVAL;
 }
 
+error_t arguments_u32(const arguments *a, const char *option, const char *text, whole_range range, uint32_t *out)
+{
+    uint64_t n = 0;
+    error_t rc = arguments_whole(a, option, text, range, &n);
+    *out = (uint32_t)n;
+    return rc;
+}
+
 error_t arguments_positive(const arguments *a, const char *option, const char *text, double *out)
 {
     const char *wrong = number_decimal(text, out);

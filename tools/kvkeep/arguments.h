@@ -23,6 +23,7 @@ typedef struct whole_range {
 /* For parsers: reads a whole number within a range, or a decimal number above 0. Returns 0, or sets the error, which
  * names the option, and returns EINVAL. */
 error_t arguments_whole(const arguments *a, const char *option, const char *text, whole_range range, uint64_t *out);
+error_t arguments_u32(const arguments *a, const char *option, const char *text, whole_range range, uint32_t *out);
 error_t arguments_positive(const arguments *a, const char *option, const char *text, double *out);
 
 /* Prints an error and returns the exit status for the code. */

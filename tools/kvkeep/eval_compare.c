@@ -23,14 +23,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_recall(const arguments *a, const char *text, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, "--recall", text, (whole_range){0, 1000}, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 static error_t parse_memory(const arguments *a, const char *text, uint64_t *out)
 {
     uint64_t mib = 0;
@@ -67,7 +59,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_LOSS:
         return parse_loss(a, text, &o->loss);
     case KEY_RECALL:
-        return parse_recall(a, text, &o->recall);
+        return arguments_u32(a, "--recall", text, (whole_range){0, 1000}, &o->recall);
     default:
         return ARGP_ERR_UNKNOWN;
     }

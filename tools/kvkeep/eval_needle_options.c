@@ -76,14 +76,6 @@ static error_t parse_keys(const arguments *a, eval_needle_options *o, const char
                : refuse(a, "--keys", text, "is neither digits nor words");
 }
 
-static error_t parse_count(const arguments *a, const char *option, const char *text, uint64_t most, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, option, text, (whole_range){1, most}, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 static error_t parse_number(int key, const char *text, const arguments *a, eval_needle_options *o)
 {
     switch (key) {
@@ -92,9 +84,9 @@ static error_t parse_number(int key, const char *text, const arguments *a, eval_
     case KEY_STATED:
         return add_number(a, "--stated", text, (whole_range){1, 2}, &o->stated);
     case KEY_DEPTHS:
-        return parse_count(a, "--depths", text, 1000, &o->depths);
+        return arguments_u32(a, "--depths", text, (whole_range){1, 1000}, &o->depths);
     case KEY_REPEATS:
-        return parse_count(a, "--repeats", text, 100000, &o->repeats);
+        return arguments_u32(a, "--repeats", text, (whole_range){1, 100000}, &o->repeats);
     default:
         return ARGP_ERR_UNKNOWN;
     }

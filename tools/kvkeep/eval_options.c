@@ -83,26 +83,18 @@ static error_t parse_groups(const arguments *a, eval_options *o, const char *tex
     return o->n_groups == 1 || strcmp(text, "layers") == 0 ? 0 : refuse(a, "--groups", text, "is neither 1 nor layers");
 }
 
-static error_t parse_u32(const arguments *a, const char *option, const char *text, whole_range range, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, option, text, range, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 static error_t parse_number(int key, const char *text, const arguments *a)
 {
     eval_options *o = a->options;
     switch (key) {
     case KEY_PAGE_TOKENS:
-        return parse_u32(a, "--page-tokens", text, (whole_range){1, 4096}, &o->page_tokens);
+        return arguments_u32(a, "--page-tokens", text, (whole_range){1, 4096}, &o->page_tokens);
     case KEY_TOKENS:
-        return parse_u32(a, "--tokens", text, (whole_range){0, MODEL_MAX_CONTEXT}, &o->tokens);
+        return arguments_u32(a, "--tokens", text, (whole_range){0, MODEL_MAX_CONTEXT}, &o->tokens);
     case KEY_OFFSET:
-        return parse_u32(a, "--offset", text, (whole_range){0, INT32_MAX}, &o->offset);
+        return arguments_u32(a, "--offset", text, (whole_range){0, INT32_MAX}, &o->offset);
     case KEY_CHUNK:
-        return parse_u32(a, "--chunk", text, (whole_range){0, MODEL_MAX_CONTEXT}, &o->chunk);
+        return arguments_u32(a, "--chunk", text, (whole_range){0, MODEL_MAX_CONTEXT}, &o->chunk);
     case KEY_SEED:
         return arguments_whole(a, "--seed", text, (whole_range){0, UINT64_MAX}, &o->seed);
     default:

@@ -44,14 +44,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_u32(const arguments *a, const char *option, const char *text, whole_range range, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, option, text, range, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 /* 0 is a temperature too. */
 static error_t parse_temperature(const arguments *a, const char *text, double *out)
 {
@@ -65,17 +57,17 @@ static error_t parse_number(int key, const char *text, const arguments *a, gener
     case KEY_TEMPERATURE:
         return parse_temperature(a, text, &o->sample.temperature);
     case KEY_TOP_K:
-        return parse_u32(a, "--top-k", text, (whole_range){0, UINT32_MAX}, &o->sample.top_k);
+        return arguments_u32(a, "--top-k", text, (whole_range){0, UINT32_MAX}, &o->sample.top_k);
     case KEY_TOP_P:
         return arguments_positive(a, "--top-p", text, &o->sample.top_p);
     case KEY_SEED:
         return arguments_whole(a, "--seed", text, (whole_range){0, UINT64_MAX}, &o->sample.seed);
     case KEY_MAX_TOKENS:
-        return parse_u32(a, "--max-tokens", text, (whole_range){1, INT32_MAX}, &o->max_tokens);
+        return arguments_u32(a, "--max-tokens", text, (whole_range){1, INT32_MAX}, &o->max_tokens);
     case KEY_PAGE_TOKENS:
-        return parse_u32(a, "--page-tokens", text, (whole_range){1, 4096}, &o->page_tokens);
+        return arguments_u32(a, "--page-tokens", text, (whole_range){1, 4096}, &o->page_tokens);
     case KEY_CHUNK:
-        return parse_u32(a, "--chunk", text, (whole_range){1, INT32_MAX}, &o->chunk);
+        return arguments_u32(a, "--chunk", text, (whole_range){1, INT32_MAX}, &o->chunk);
     default:
         return ARGP_ERR_UNKNOWN;
     }

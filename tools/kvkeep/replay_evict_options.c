@@ -17,14 +17,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_size(const arguments *a, const char *option, const char *text, uint32_t max, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, option, text, (whole_range){1, max}, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 static error_t parse_option(int key, const char *text, const arguments *a, evict_command *c)
 {
     switch (key) {
@@ -36,10 +28,10 @@ static error_t parse_option(int key, const char *text, const arguments *a, evict
         return budget_list_add(a, &c->budgets, text);
     case KEY_STEPS:
         c->given = c->generated_only = "--steps";
-        return parse_size(a, "--steps", text, MASS_GENERATE_STEPS, &c->generate.steps);
+        return arguments_u32(a, "--steps", text, (whole_range){1, MASS_GENERATE_STEPS}, &c->generate.steps);
     case KEY_GROUPS:
         c->given = c->generated_only = "--groups";
-        return parse_size(a, "--groups", text, KVK_MAX_GROUPS, &c->generate.groups);
+        return arguments_u32(a, "--groups", text, (whole_range){1, KVK_MAX_GROUPS}, &c->generate.groups);
     default:
         return ARGP_ERR_UNKNOWN;
     }

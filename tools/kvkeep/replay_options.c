@@ -96,14 +96,6 @@ static error_t parse_pages(const arguments *a, const char *text, uint32_t *out)
     return rc;
 }
 
-static error_t parse_page_tokens(const arguments *a, const char *text, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, "--page-tokens", text, (whole_range){1, KVK_MAX_PAGE_TOKENS}, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 static error_t parse_token_ms(const arguments *a, const char *text, uint64_t *out)
 {
     const double longest_us = 1e12; /* 11 days for a token */
@@ -158,14 +150,6 @@ static error_t parse_preempt(const arguments *a, const char *text, kvk_preempt_h
     return EINVAL;
 }
 
-static error_t parse_u32(const arguments *a, const char *option, const char *text, uint32_t *out)
-{
-    uint64_t n = 0;
-    error_t rc = arguments_whole(a, option, text, (whole_range){1, KVK_MAX_PAGES}, &n);
-    *out = (uint32_t)n;
-    return rc;
-}
-
 /* How a server runs that lacks pages. */
 static error_t parse_serving(int key, const char *text, const arguments *a)
 {
@@ -176,9 +160,9 @@ static error_t parse_serving(int key, const char *text, const arguments *a)
     case KEY_PREEMPT:
         return parse_preempt(a, text, &c->replay.preempt);
     case KEY_HOST_PAGES:
-        return parse_u32(a, "--host-pages", text, &c->replay.host_pages);
+        return arguments_u32(a, "--host-pages", text, (whole_range){1, KVK_MAX_PAGES}, &c->replay.host_pages);
     case KEY_CHUNK:
-        return parse_u32(a, "--chunk", text, &c->replay.chunk);
+        return arguments_u32(a, "--chunk", text, (whole_range){1, KVK_MAX_PAGES}, &c->replay.chunk);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -193,7 +177,7 @@ static error_t parse_number(int key, const char *text, const arguments *a)
     case KEY_PAGES:
         return parse_pages(a, text, &c->replay.n_pages);
     case KEY_PAGE_TOKENS:
-        return parse_page_tokens(a, text, &c->replay.page_tokens);
+        return arguments_u32(a, "--page-tokens", text, (whole_range){1, KVK_MAX_PAGE_TOKENS}, &c->replay.page_tokens);
     case KEY_REQUESTS:
         return arguments_whole(a, "--requests", text, any, &c->replay.max_requests);
     case KEY_MEMORY_LIMIT:
