@@ -1,4 +1,5 @@
 /* Conversations with a fact at their beginning. */
+#include "command/prompt_text.h"
 #include "engine/chat_templates.h"
 #include "engine/small_chat.h"
 #include "kvkeep/needle_dialog.h"
@@ -30,31 +31,6 @@ static needle_prompt make(uint32_t length, int again, uint64_t seed)
     return p;
 }
 
-/* The bytes of n tokens. */
-static char *text_of(const uint32_t *tokens, uint32_t n)
-{
-    static char text[65536];
-    size_t at = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const char *bytes = NULL;
-        size_t length = 0;
-        ck_assert_int_eq(tokenizer_bytes(t, (int32_t)tokens[i], &bytes, &length), 0);
-        ck_assert_uint_lt(at + length, sizeof text);
-        memcpy(text + at, bytes, length);
-        at += length;
-    }
-    text[at] = '\0';
-    return text;
-}
-
-static uint32_t count(const char *text, const char *what)
-{
-    uint32_t n = 0;
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
-        n++;
-    return n;
-}
-
 START_TEST(the_fact_stands_early_and_the_question_last)
 {
     static const char end[] = "\nYour order number is ";
@@ -64,13 +40,13 @@ START_TEST(the_fact_stands_early_and_the_question_last)
         ck_assert_uint_le(p.n_text, 3000);
         ck_assert_uint_ge(p.n_text, 3000 - 250); /* the longest turn of the small vocabulary */
         ck_assert_uint_lt(p.needle, 300);
-        ck_assert_uint_eq(count(text_of(p.tokens, p.n_text), key), 1 + (uint32_t)again);
-        ck_assert_str_eq(text_of(p.tokens + p.needle, p.n_needle), key);
-        const char *question = text_of(p.tokens + p.n_text, p.n_question);
-        ck_assert_uint_eq(count(question, key), 0);
-        ck_assert_uint_eq(count(question, "what is my order number?"), 1);
+        ck_assert_uint_eq(prompt_count(prompt_text(t, p.tokens, p.n_text), key), 1 + (uint32_t)again);
+        ck_assert_str_eq(prompt_text(t, p.tokens + p.needle, p.n_needle), key);
+        const char *question = prompt_text(t, p.tokens + p.n_text, p.n_question);
+        ck_assert_uint_eq(prompt_count(question, key), 0);
+        ck_assert_uint_eq(prompt_count(question, "what is my order number?"), 1);
         ck_assert_str_eq(question + strlen(question) - strlen(end), end);
-        ck_assert_str_eq(text_of(p.tokens + p.n_text + p.n_question, p.n_answer), key);
+        ck_assert_str_eq(prompt_text(t, p.tokens + p.n_text + p.n_question, p.n_answer), key);
         needle_prompt_free(&p);
     }
 }

@@ -1,4 +1,5 @@
 /* Prompts with needles, over a small vocabulary: exact lengths, depths, keys where they belong and nowhere else. */
+#include "command/prompt_text.h"
 #include "engine/small_tokenizer.h"
 #include "kvkeep/needle_prompt.h"
 #include "run_tests.h"
@@ -41,31 +42,6 @@ static needle_spec spec_of(uint32_t wording, uint32_t stated, needle_keys keys, 
                          .seed = seed};
 }
 
-/* The bytes of n tokens. */
-static char *text_of(const uint32_t *tokens, uint32_t n)
-{
-    static char text[65536];
-    size_t at = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const char *bytes = NULL;
-        size_t length = 0;
-        ck_assert_int_eq(tokenizer_bytes(t, (int32_t)tokens[i], &bytes, &length), 0);
-        ck_assert_uint_lt(at + length, sizeof text);
-        memcpy(text + at, bytes, length);
-        at += length;
-    }
-    text[at] = '\0';
-    return text;
-}
-
-static uint32_t count(const char *text, const char *what)
-{
-    uint32_t n = 0;
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
-        n++;
-    return n;
-}
-
 /* ---- What a prompt is made of ----------------------------------------------------------------------------------- */
 
 START_TEST(a_text_has_its_length_and_the_key_as_often_as_it_is_stated)
@@ -76,9 +52,9 @@ START_TEST(a_text_has_its_length_and_the_key_as_often_as_it_is_stated)
                 needle_spec spec = spec_of(w, stated, (needle_keys)keys, w + 10);
                 needle_prompt p = make(&spec);
                 ck_assert_uint_eq(p.n_text, LENGTH);
-                ck_assert_uint_eq(count(text_of(p.tokens, p.n_text), p.key), stated);
-                ck_assert_uint_eq(count(text_of(p.tokens + p.needle, p.n_needle), p.key), stated);
-                ck_assert_uint_eq(count(text_of(p.tokens + p.n_text, p.n_question), p.key), 0);
+                ck_assert_uint_eq(prompt_count(prompt_text(t, p.tokens, p.n_text), p.key), stated);
+                ck_assert_uint_eq(prompt_count(prompt_text(t, p.tokens + p.needle, p.n_needle), p.key), stated);
+                ck_assert_uint_eq(prompt_count(prompt_text(t, p.tokens + p.n_text, p.n_question), p.key), 0);
                 needle_prompt_free(&p);
             }
 }
@@ -88,15 +64,15 @@ START_TEST(the_answer_is_the_key)
 {
     needle_spec spec = spec_of(0, 1, NEEDLE_DIGITS, 3);
     needle_prompt p = make(&spec);
-    ck_assert_str_eq(text_of(p.tokens + p.n_text + p.n_question, p.n_answer), p.key);
+    ck_assert_str_eq(prompt_text(t, p.tokens + p.n_text + p.n_question, p.n_answer), p.key);
     ck_assert_uint_eq(p.n_answer, 5); /* a token each: a space before them is the question's */
     ck_assert_uint_eq(strspn(p.key, "0123456789"), 5);
     needle_prompt_free(&p);
     spec = spec_of(0, 1, NEEDLE_WORDS, 3);
     p = make(&spec);
-    const char *answer = text_of(p.tokens + p.n_text + p.n_question, p.n_answer);
+    const char *answer = prompt_text(t, p.tokens + p.n_text + p.n_question, p.n_answer);
     ck_assert_str_eq(answer + (answer[0] == ' '), p.key);
-    ck_assert_uint_eq(count(p.key, " "), 1);
+    ck_assert_uint_eq(prompt_count(p.key, " "), 1);
     needle_prompt_free(&p);
 }
 END_TEST
@@ -111,8 +87,8 @@ START_TEST(the_needle_stands_at_its_depth_between_sentences)
         ck_assert_double_eq_tol(p.needle, wanted,
                                 40); /* tokens of the small vocabulary in the longest sentence, halved */
         if (p.needle > 0)
-            ck_assert_str_eq(text_of(p.tokens + p.needle - 1, 1), ".");
-        ck_assert_int_eq(text_of(p.tokens + p.needle, 1)[0], ' ');
+            ck_assert_str_eq(prompt_text(t, p.tokens + p.needle - 1, 1), ".");
+        ck_assert_int_eq(prompt_text(t, p.tokens + p.needle, 1)[0], ' ');
         needle_prompt_free(&p);
     }
 }
@@ -125,7 +101,7 @@ START_TEST(tokens_are_those_of_the_text)
     needle_prompt p = make(&spec);
     token_list ids = {0};
     trace_error error;
-    const char *text = text_of(p.tokens, p.n_text);
+    const char *text = prompt_text(t, p.tokens, p.n_text);
     ck_assert_int_eq(tokenizer_encode(t, text, strlen(text), 0, &ids, &error), 0);
     ck_assert_uint_ge(ids.n, p.n_text - 4); /* the last ones may be part of a word */
     for (size_t i = 0; i < p.n_text - 4; i++)
@@ -183,9 +159,9 @@ START_TEST(there_are_enough_wordings_of_each_set)
     for (uint32_t i = 0; needle_wording_at(i); i++) {
         const needle_wording *w = needle_wording_at(i);
         ck_assert_ptr_eq(needle_wording_find(w->name), w);
-        ck_assert_uint_eq(count(w->once, NEEDLE_KEY), 1);
-        ck_assert_uint_eq(count(w->again, NEEDLE_KEY), 1);
-        ck_assert_uint_eq(count(w->question, NEEDLE_KEY), 0);
+        ck_assert_uint_eq(prompt_count(w->once, NEEDLE_KEY), 1);
+        ck_assert_uint_eq(prompt_count(w->again, NEEDLE_KEY), 1);
+        ck_assert_uint_eq(prompt_count(w->question, NEEDLE_KEY), 0);
     }
     ck_assert_ptr_null(needle_wording_find("nothing"));
 }
