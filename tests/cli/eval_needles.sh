@@ -7,7 +7,7 @@
 }
 source "$(dirname "$0")/common.bash"
 export OMP_WAIT_POLICY=passive # a busy machine is no failure
-profiles=$(realpath "$(dirname "$0")/../../share/profiles" 2>/dev/null || true)
+profiles=$(realpath "$(dirname "$0")/../../tools/kvkeep/profiles" 2>/dev/null || true)
 
 rows() { # the objects in "results", a line each, without their lists
     sed -E 's/.*"results":\[(.*)\]\}/\1/; s/,"depths":\[[^]]*\]//g; s/\},\{/}\n{/g' <<<"$out"

@@ -68,8 +68,8 @@ START_TEST(the_profile_that_is_shipped_is_one)
 {
     profile p;
     trace_error error;
-    ck_assert_msg(profile_read(KVK_TESTS_DIR "/../share/profiles/smollm2-135m-instruct.json", &p, &error) == 0, "%s",
-                  error.text);
+    ck_assert_msg(profile_read(KVK_TESTS_DIR "/../tools/kvkeep/profiles/smollm2-135m-instruct.json", &p, &error) == 0,
+                  "%s", error.text);
     ck_assert_uint_eq(p.layers, 30);
     ck_assert_uint_eq(p.heads, 9);
 }
