@@ -43,8 +43,9 @@ bool is_float_dtype(uint32_t dtype)
 
 bool out_is_valid(const kvk_cuda_plan *p, const kvk_attention_out *out)
 {
+    bool has_places = out && (out->near_places || uint64_t(out->near_first) + p->n_heads <= out->near_values);
     return out && out->size == sizeof *out && (!out->o || is_float_dtype(out->o_dtype)) &&
-           (!out->near || (p->near_peaks && out->near_kind <= KVK_NEAR_ERROR && out->near_layer < out->near_layers));
+           (!out->near || (p->near_peaks && out->near_kind <= KVK_NEAR_ERROR && has_places));
 }
 
 bool call_is_valid(const kvk_cuda_plan *p, const kvk_attention *a, const kvk_attention_out *out, uint32_t mass_layer)

@@ -73,8 +73,10 @@ KVK_DEVICE void raise(const decode_parameters &p, const entry_plan &e, uint32_t 
                       float x)
 {
     uint64_t row = e.near_at + (e.n_rows == 1 ? 0 : static_cast<uint64_t>(query) * (e.n_pages - e.near_from));
-    uint64_t at = ((row + page - e.near_from) * p.out.near_layers + p.out.near_layer) * p.plan.n_heads + head;
-    atomicMax(reinterpret_cast<unsigned *>(p.out.near + at), float_bits(x));
+    int64_t place = layout_near(&p.out, head);
+    if (place >= 0)
+        atomicMax(reinterpret_cast<unsigned *>(p.out.near + (row + page - e.near_from) * p.out.near_values + place),
+                  float_bits(x));
 }
 
 /* m, or |m * o - u| / max(1 - m, 1e-3), of a row; all lanes come. */

@@ -115,10 +115,12 @@ typedef struct kvk_attention_out {
     float weight;       /* default 1; 1/layers for the mean over a group's layers */
     uint32_t near_kind; /* a kvk_near_kind */
     /* Entry after entry, row after row, for each page from number max(0, tokens_before / page_tokens - 1) on (by
-     * position): [near_layers][n_heads], of which this layer writes near_layer: the larger of what is there and the
-     * largest value over the row's queries that stand in the page or the next one. */
+     * position) near_values numbers, those of all layers (near_layers * near_heads of kvk_group). Head h of this layer
+     * makes number near_first + h, or near_places[h], the larger of what is there and the largest value over the row's
+     * queries that stand in the page or the next one; a head with a place below 0 is left out. */
     float *near;
-    uint32_t near_layers, near_layer;
+    uint32_t near_values, near_first;
+    const int32_t *near_places; /* [n_heads] below near_values; NULL: near_first + h */
 } kvk_attention_out;
 
 /* Fills in `size` and the defaults. The caller zeroes mean, peak and near before the first layer. */

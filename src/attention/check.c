@@ -184,12 +184,20 @@ static int check_masses(const kvk_attention *a, const kvk_attention_out *out)
             return KVK_EINVAL;
         places += (uint64_t)rows * (uint32_t)(a->indptr[i + 1] - a->indptr[i]);
     }
-    if (out->near && checked_mul(places, out->near_layers, &values) == 0 &&
-        checked_mul(values, a->n_heads, &values) == 0)
+    if (out->near && checked_mul(places, out->near_values, &values) == 0)
         places = values;
     else if (out->near)
         return KVK_EINVAL;
     return places <= INT64_MAX / sizeof(float) ? 0 : KVK_EINVAL;
+}
+
+/* Every head has a place among a page's near peaks, or none. */
+static int near_is_valid(const kvk_attention *a, const kvk_attention_out *out)
+{
+    for (uint32_t head = 0; head < a->n_heads; head++)
+        if (layout_near(out, head) >= out->near_values)
+            return 0;
+    return 1;
 }
 
 static int check_output(const kvk_attention *a, const kvk_attention_out *out)
@@ -199,7 +207,7 @@ static int check_output(const kvk_attention *a, const kvk_attention_out *out)
         return KVK_EINVAL;
     if (!(out->weight >= 0 && out->weight <= FLT_MAX))
         return KVK_EINVAL;
-    if (out->near && (out->near_kind > KVK_NEAR_ERROR || out->near_layer >= out->near_layers))
+    if (out->near && (out->near_kind > KVK_NEAR_ERROR || !near_is_valid(a, out)))
         return KVK_EINVAL;
     return check_masses(a, out);
 }

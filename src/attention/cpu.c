@@ -1,5 +1,6 @@
 /* cpu.c: kvk_attention_cpu: items of work to threads, what they found merged, and masses summed up over blocks. */
 #include "attention/cpu.h"
+#include "attention/layout.h"
 
 #ifdef _OPENMP
 #include <omp.h>
@@ -53,10 +54,13 @@ static void raise_near(const cpu_job *job, const entry *e, uint32_t query, uint3
     const kvk_attention_out *out = job->out;
     uint32_t is_before = entry_query_position(e, query) / e->page_tokens > entry_position(e, page) / e->page_tokens;
     uint64_t row = e->near_at + (uint64_t)entry_row(e, query) * (e->n_pages - e->near_from) + page - e->near_from;
-    float *to = out->near + (row * out->near_layers + out->near_layer) * job->a->n_heads;
+    float *to = out->near + row * out->near_values;
     const float *from = job->near + (e->first_query + (uint64_t)query) * 2 * job->a->n_heads + is_before;
-    for (uint32_t head = 0; head < job->a->n_heads; head++)
-        to[head] = to[head] < from[2 * head] ? from[2 * head] : to[head];
+    for (uint32_t head = 0; head < job->a->n_heads; head++) {
+        int64_t at = layout_near(out, head);
+        if (at >= 0)
+            to[at] = to[at] < from[2 * head] ? from[2 * head] : to[at];
+    }
 }
 
 static void sum_entry(const cpu_job *job, const cpu_entry *x)

@@ -27,6 +27,12 @@ KVK_HD uint64_t layout_scale(const kvk_kv *kv, uint32_t page, uint32_t layer, ui
     return (rows * kv->n_heads + head) * kv->page_tokens + token;
 }
 
+/* Which of a page's near peaks is a head's; below 0: none. */
+KVK_HD int64_t layout_near(const kvk_attention_out *out, uint32_t head)
+{
+    return out->near_places ? out->near_places[head] : (int64_t)out->near_first + head;
+}
+
 /* Bytes of a row of head_size elements. */
 KVK_HD uint64_t layout_row_bytes(uint32_t dtype, uint32_t head_size)
 {

@@ -297,6 +297,13 @@ static void fill_attention(grid_case *c)
     a->window = c->shape->window;
 }
 
+static void place_near(grid_case *c)
+{
+    c->near_places = take(c->n_heads, sizeof *c->near_places);
+    for (uint32_t head = 0; head < c->n_heads; head++)
+        c->near_places[head] = head % 3 == 2 ? -1 : (int32_t)(2 * c->n_heads - 1 - head);
+}
+
 grid_case *grid_open(const grid_shape *shape)
 {
     grid_case *c = take(1, sizeof *c);
@@ -316,14 +323,16 @@ grid_case *grid_open(const grid_shape *shape)
     fill_queries(c, &random);
     fill_heads(c, &random);
     fill_attention(c);
+    if (shape->features & GRID_NEAR_ERROR)
+        place_near(c);
     return c;
 }
 
 void grid_close(grid_case *c)
 {
-    void *arrays[] = {c->first_token, c->held, c->positions, c->indptr, c->query_indptr,
-                      c->seq_lens,    c->rows, c->pages,     c->k,      c->v,
-                      c->query,       c->q,    c->slopes,    c->sinks,  c->kv.scales};
+    void *arrays[] = {c->first_token, c->held,  c->positions, c->indptr,     c->query_indptr, c->seq_lens,
+                      c->rows,        c->pages, c->k,         c->v,          c->query,        c->q,
+                      c->slopes,      c->sinks, c->kv.scales, c->near_places};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     if (c->shape->features & GRID_FAR)
@@ -358,8 +367,9 @@ grid_result *grid_result_open(const grid_case *c, kvk_dtype o_dtype)
     r->out.near = take(c->n_near, sizeof(float));
     r->out.weight = 0.5f; /* as one of two layers */
     r->out.near_kind = c->shape->features & GRID_NEAR_ERROR ? KVK_NEAR_ERROR : KVK_NEAR_MASS;
-    r->out.near_layers = 2;
-    r->out.near_layer = 1;
+    r->out.near_values = 2 * c->n_heads;
+    r->out.near_first = c->n_heads;
+    r->out.near_places = c->near_places;
     return r;
 }
 

@@ -47,7 +47,8 @@ typedef struct grid_case {
     kvk_kv kv;
     void *q;
     int32_t *indptr, *pages, *positions, *seq_lens, *query_indptr;
-    uint32_t *rows; /* NULL without GRID_ROWS */
+    uint32_t *rows;       /* NULL without GRID_ROWS */
+    int32_t *near_places; /* with GRID_NEAR_ERROR: from the end, and none for every third head; else NULL */
     float *slopes, *sinks;
     kvk_attention attention; /* of the last of two layers */
 } grid_case;

@@ -152,9 +152,10 @@ static void add_masses(const walk *w)
         out->peak[at] = fmaxf(out->peak[at], mass);
         if (from / size + 1 < first)
             continue;
-        float *peak = out->near + (near++ * out->near_layers + out->near_layer) * c->n_heads + w->head;
-        if (own == from / size || own == from / size + 1)
-            *peak = fmaxf(*peak, out->near_kind == KVK_NEAR_ERROR ? (float)error_of(w, from, to) : mass);
+        float *peaks = out->near + near++ * 2 * c->n_heads; /* of two layers, or where places say */
+        int64_t place = c->near_places ? c->near_places[w->head] : (int64_t)c->n_heads + w->head;
+        if (place >= 0 && (own == from / size || own == from / size + 1))
+            peaks[place] = fmaxf(peaks[place], out->near_kind == KVK_NEAR_ERROR ? (float)error_of(w, from, to) : mass);
     }
 }
 

@@ -7,6 +7,7 @@
 
 static tiny t;
 static const uint32_t two[] = {2}, three[] = {3};
+static const int32_t places[] = {1}; /* of one number */
 
 /* Two tokens, both queries, on two layers of which the second is read. */
 static void open_call(void)
@@ -71,8 +72,10 @@ static void is_refused(void)
     X(a_negative_weight, t.out.weight = -1) \
     X(a_weight_that_is_no_number, t.out.weight = NAN) \
     X(an_unknown_peak, t.out.near_kind = 2) \
-    X(no_layer_of_peaks, t.out.near_layers = 0) \
-    X(a_layer_of_peaks_too_many, t.out.near_layer = 1)
+    X(no_room_for_peaks, t.out.near_values = 0) \
+    X(a_layer_of_peaks_too_many, t.out.near_first = 1) \
+    X(peaks_past_all_numbers, (t.out.near_first = UINT32_MAX, t.out.near_values = UINT32_MAX)) \
+    X(a_place_past_the_peaks, t.out.near_places = places)
 /* clang-format on */
 
 #define REFUSED(name, damage)                                                                                          \

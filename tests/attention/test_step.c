@@ -174,8 +174,8 @@ static void attend_layer(uint32_t layer, const uint32_t *n)
     out.peak = peak;
     out.near = near;
     out.weight = 1.0f / LAYERS;
-    out.near_layers = LAYERS;
-    out.near_layer = layer;
+    out.near_values = LAYERS * HEADS;
+    out.near_first = layer * HEADS;
     ck_assert_int_eq(kvk_attention_reference(&a, &out), 0);
     for (uint32_t i = 0; i < SEQS; i++)
         for (uint32_t j = 0; j < n[i] * HEADS; j++)

@@ -173,7 +173,7 @@ END_TEST
 START_TEST(mean_and_peak_are_over_heads)
 {
     open_quarters();
-    t.attention.n_heads = 2;
+    t.attention.n_heads = t.out.near_values = 2;
     t.q[1] = 0;
     attend(_i);
     is(t.o[0], 7);
@@ -191,7 +191,7 @@ START_TEST(neighbouring_heads_share_one_of_k_and_v)
 {
     tiny_open(&t, 1, 1);
     ck_assert_int_eq(kvk_kv_shape(&t.kv, 1, 2, 1), 0);
-    t.attention.n_heads = 4;
+    t.attention.n_heads = t.out.near_values = 4;
     t.cache[0][1][0] = 5;
     t.cache[0][1][1] = 9;
     attend(_i);
@@ -238,11 +238,27 @@ START_TEST(near_peaks_have_places_for_layers_and_heads)
     open_quarters();
     t.attention.n_heads = 2;
     t.q[1] = 0;
-    t.out.near_layers = 3;
-    t.out.near_layer = 1;
+    t.out.near_values = 6;
+    t.out.near_first = 2;
     attend(_i);
     const double expected[12] = {0, 0, 0.25, 0.5, 0, 0, 0, 0, 0.75, 0.5, 0, 0}; /* [page][layer][head] */
     for (int i = 0; i < 12; i++)
+        is(t.near[i], expected[i]);
+}
+END_TEST
+
+START_TEST(heads_choose_their_places_among_the_near_peaks)
+{
+    static const int32_t places[2] = {-1, 1};
+    open_quarters();
+    t.attention.n_heads = 2;
+    t.q[1] = 0;
+    t.out.near_values = 2;
+    t.out.near_first = 1000; /* says nothing beside places */
+    t.out.near_places = places;
+    attend(_i);
+    const double expected[4] = {0, 0.5, 0, 0.5}; /* [page][number] */
+    for (int i = 0; i < 4; i++)
         is(t.near[i], expected[i]);
 }
 END_TEST
@@ -341,6 +357,7 @@ int main(void)
     tcase_add_loop_test(tests, masses_are_added_to_what_is_there_by_weight, 0, n);
     tcase_add_loop_test(tests, near_are_a_querys_page_and_the_one_before, 0, n);
     tcase_add_loop_test(tests, near_peaks_have_places_for_layers_and_heads, 0, n);
+    tcase_add_loop_test(tests, heads_choose_their_places_among_the_near_peaks, 0, n);
     tcase_add_loop_test(tests, removal_error_is_how_far_the_output_moves, 0, n);
     tcase_add_loop_test(tests, removal_error_of_almost_everything_is_bounded, 0, n);
     tcase_add_loop_test(tests, a_query_that_sees_nothing_gets_zero_and_minus_infinity, 0, n);

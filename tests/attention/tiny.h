@@ -50,7 +50,7 @@ static inline void tiny_open(tiny *t, uint32_t n, uint32_t n_queries)
     t->out.mean = t->mean;
     t->out.peak = t->peak;
     t->out.near = t->near;
-    t->out.near_layers = 1;
+    t->out.near_values = 1;
 }
 
 static inline void tiny_set(tiny *t, uint32_t page, float k, float v)

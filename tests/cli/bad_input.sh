@@ -21,7 +21,7 @@ refused 2 "kvkeep: field mode: 'fast' is none of prefix, timed, lengths, multi-t
 refused 2 "kvkeep: field reclaim: 'mru' is none of lru, fifo, lfu, s3fifo, all" replay --reclaim mru
 refused 2 "kvkeep replay: field --print: does not go with --json, which prints one object" replay --json --print
 refused 2 "kvkeep replay: field --pages: not understood; see kvkeep replay --help" replay --pages
-refused 2 "kvkeep bench: no suite 'pages': there are pool, servers, policy, attention and gpu" bench pages
+refused 2 "kvkeep bench: no suite 'pages': there are pool, servers, policy, attention, model and gpu" bench pages
 refused 2 "kvkeep bench: field repeats: 4 is not odd" bench --repeats 4
 refused 2 "kvkeep info: field --nope: not understood; see kvkeep info --help" info --nope
 refused 2 "kvkeep info: field extra: an argument too many" info --json extra

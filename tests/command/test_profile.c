@@ -39,7 +39,7 @@ static int read_text(const char *text, profile *p, trace_error *error)
 static profile sample(void)
 {
     char why[256];
-    profile p = {.model = "a \"model\"\n", .layers = 30, .heads = 9, .near = {4, 6, KVK_NEAR_ERROR}};
+    profile p = {.model = "a \"model\"\n", .layers = 30, .heads = 9, .near = {KVK_NEAR_ERROR, 2, {{29, 0}, {4, 8}}}};
     ck_assert_int_eq(kvk_policy_parse("keep:reserve=0.3:half_life=77.7", NULL, &p.choice, why, sizeof why), 0);
     return p;
 }
@@ -55,8 +55,8 @@ START_TEST(what_is_written_reads_back)
     ck_assert_str_eq(q.model, p.model);
     ck_assert_uint_eq(q.layers, 30); /* what a note says does not count */
     ck_assert_uint_eq(q.heads, 9);
-    ck_assert_uint_eq(q.near.first, 4);
-    ck_assert_uint_eq(q.near.n, 6);
+    ck_assert_uint_eq(q.near.n, 2);
+    ck_assert_mem_eq(q.near.chosen, p.near.chosen, 2 * sizeof(near_head));
     ck_assert_uint_eq(q.near.kind, KVK_NEAR_ERROR);
     ck_assert_mem_eq(q.choice.knobs, p.choice.knobs, p.choice.policy->n_knobs * sizeof(double));
     json_decref(fields);
@@ -109,11 +109,15 @@ END_TEST
 
 #define GOOD                                                                                                           \
     "\"format\": \"kvkeep-profile\", \"version\": 1, \"model\": \"m\", \"layers\": 30, \"heads\": 9, "                 \
-    "\"near_first\": 4, \"near_layers\": 6, \"near_kind\": \"error\", \"policy\": \"keep\""
+    "\"near_heads\": [[4, 6]], \"near_kind\": \"error\", \"policy\": \"keep\""
 
 typedef struct hostile {
     const char *text, *says; /* behind the file's name */
 } hostile;
+
+#define HEADS(list)                                                                                                    \
+    "{\"format\": \"kvkeep-profile\", \"version\": 1, \"model\": \"m\", \"layers\": 30, \"heads\": 9, "                \
+    "\"near_kind\": \"mass\", \"near_heads\": " list "}"
 
 static const hostile hostiles[] = {
     {"", ":1: is no JSON"},
@@ -135,13 +139,18 @@ static const hostile hostiles[] = {
      "\"near_kind\": \"x\"}",
      ": field near_kind: 'x' is neither mass nor error"},
     {"{\"format\": \"kvkeep-profile\", \"version\": 1, \"model\": \"m\", \"layers\": 30, \"heads\": 9, "
-     "\"near_kind\": \"mass\", \"near_first\": 25, \"near_layers\": 6}",
-     ": field near_layers: layers 25 to 31 are not in a model of 30"},
+     "\"near_kind\": \"mass\", \"near_heads\": 4}",
+     ": field near_heads: is no list of 1 to 64 heads"},
+    {HEADS("[]"), ": field near_heads: is no list of 1 to 64 heads"},
+    {HEADS("[4]"), ": field near_heads: is no list of pairs of whole numbers"},
+    {HEADS("[[4, 6, 1]]"), ": field near_heads: is no list of pairs of whole numbers"},
+    {HEADS("[[4, 6.0]]"), ": field near_heads: is no list of pairs of whole numbers"},
+    {HEADS("[[4, 8], [30, 0]]"), ": field near_heads: [30, 0] is not in a model of 30 layers and 9 heads"},
+    {HEADS("[[4, 9]]"), ": field near_heads: [4, 9] is not in a model of 30 layers and 9 heads"},
+    {HEADS("[[-1, 0]]"), ": field near_heads: [-1, 0] is not in a model of 30 layers and 9 heads"},
+    {HEADS("[[4, 6], [4, 7], [4, 6]]"), ": field near_heads: [4, 6] is there twice"},
     {"{\"format\": \"kvkeep-profile\", \"version\": 1, \"model\": \"m\", \"layers\": 30, \"heads\": 9, "
-     "\"near_kind\": \"mass\", \"near_first\": 0, \"near_layers\": 0}",
-     ": field near_layers: layers 0 to 0 are not in a model of 30"},
-    {"{\"format\": \"kvkeep-profile\", \"version\": 1, \"model\": \"m\", \"layers\": 30, \"heads\": 9, "
-     "\"near_kind\": \"mass\", \"near_first\": 0, \"near_layers\": 9, \"policy\": \"h2o\"}",
+     "\"near_kind\": \"mass\", \"near_heads\": [[0, 0]], \"policy\": \"h2o\"}",
      ": field policy: is h2o, not keep"},
 };
 

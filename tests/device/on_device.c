@@ -57,6 +57,7 @@ static void copy_output(device_case *d)
     d->out.mean = copy(d, d->host_out->mean, c->n_mean, sizeof(float));
     d->out.peak = copy(d, d->host_out->peak, c->n_mean, sizeof(float));
     d->out.near = copy(d, d->host_out->near, c->n_near, sizeof(float));
+    d->out.near_places = copy_list(d, c->near_places, c->near_places ? c->n_heads : 0);
 }
 
 static void make_plan(device_case *d, device_options options)

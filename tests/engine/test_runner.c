@@ -218,13 +218,14 @@ END_TEST
 
 START_TEST(configurations_that_can_not_be)
 {
-    runner_config bad[] = {config_of(), config_of(), config_of(), config_of(), config_of(), config_of()};
+    runner_config bad[] = {config_of(), config_of(), config_of(), config_of(), config_of(), config_of(), config_of()};
     bad[0].page_tokens = 0;
     bad[1].n_groups = 3;
     bad[2].kv_type = 6;
     bad[3].kv_tokens = 0;
     bad[4].kv_tokens = 1ull << 60;
-    bad[5].near.n = TINY_LAYERS + 1;
+    bad[5].near = (near_heads){.n = 1, .chosen = {{0, TINY_HEADS}}};
+    bad[6].near = (near_heads){.n = 2, .chosen = {{1, 0}, {1, 0}}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         ck_assert_int_eq(runner_open(&bad[i], &r, &error), TRACE_BAD_INPUT);
         ck_assert(!strchr(error.text, '\n'));

@@ -160,6 +160,61 @@ START_TEST(what_nobody_asked_for_is_not_there)
 }
 END_TEST
 
+/* The near peaks of the first two pages. */
+static const float *near_of_two_pages(const near_heads *near)
+{
+    kvk_seq seq;
+    kvk_eviction eviction;
+    runner_config config = RUNNER_CONFIG(tiny.m);
+    runner_close(r);
+    config.page_tokens = PAGE;
+    config.kv_tokens = LENGTH;
+    config.near = *near;
+    ck_assert_msg(runner_open(&config, &r, &error) == 0, "%s", error.text);
+    ck_assert_int_eq(runner_policy("keep", 24, &eviction, &error), 0);
+    ck_assert_int_eq(runner_sequence(r, &eviction, &seq, &error), 0);
+    runner_entry entry = {.sequence = seq, .tokens = text, .n = 2 * PAGE};
+    ck_assert_msg(runner_step(r, &entry, 1, &error) == 0, "%s", error.text);
+    return runner_near(r);
+}
+
+START_TEST(chosen_heads_have_the_peaks_that_they_have_among_all)
+{
+    const near_heads some = {KVK_NEAR_MASS, 3, {{1, 2}, {0, 3}, {1, 0}}};
+    float all[2][TINY_LAYERS][TINY_HEADS];
+    memcpy(all, near_of_two_pages(&(near_heads){.kind = KVK_NEAR_MASS}), sizeof all);
+    const float *chosen = near_of_two_pages(&some);
+    for (uint32_t i = 0; i < 2 * some.n; i++) {
+        near_head x = some.chosen[i % some.n];
+        float expected = all[i / some.n][x.layer][x.head];
+        ck_assert(expected > 0 && !(chosen[i] < expected) && !(chosen[i] > expected));
+    }
+}
+END_TEST
+
+/* With a group for each layer its heads are counted by themselves. */
+START_TEST(chosen_heads_have_places_in_their_groups)
+{
+    const model_shape shape = {.n_layers = 3, .n_heads = 2};
+    const near_heads some = {KVK_NEAR_MASS, 3, {{2, 1}, {0, 1}, {2, 0}}};
+    const int32_t together[3][2] = {{-1, 1}, {-1, -1}, {2, 0}}, apart[3][2] = {{-1, 0}, {-1, -1}, {1, 0}};
+    const int32_t all[3][2] = {{0, 1}, {0, 1}, {0, 1}};
+    int32_t places[3][2];
+    kvk_group groups[3] = {{0}};
+    near_heads_place(&some, &shape, 3, &places[0][0]);
+    ck_assert_mem_eq(places, together, sizeof places);
+    near_heads_place(&some, &shape, 1, &places[0][0]);
+    ck_assert_mem_eq(places, apart, sizeof places);
+    near_heads_place(&(near_heads){.n = 0}, &shape, 1, &places[0][0]);
+    ck_assert_mem_eq(places, all, sizeof places);
+    near_heads_describe(&some, &shape, 1, groups);
+    ck_assert(groups[0].near_layers == 1 && groups[1].near_layers == 0 && groups[2].near_layers == 2);
+    ck_assert(groups[0].near_heads == 1 && groups[1].near_heads == 0 && groups[2].near_heads == 1);
+    near_heads_describe(&some, &shape, 3, groups);
+    ck_assert(groups[0].near_layers == 3 && groups[0].near_heads == 1);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("runner masses");
@@ -168,5 +223,7 @@ int main(void)
     tcase_add_test(t, a_sum_is_another_observation);
     tcase_add_test(t, each_query_gives_its_attention_once);
     tcase_add_test(t, what_nobody_asked_for_is_not_there);
+    tcase_add_test(t, chosen_heads_have_the_peaks_that_they_have_among_all);
+    tcase_add_test(t, chosen_heads_have_places_in_their_groups);
     return run_tests("runner masses", t);
 }

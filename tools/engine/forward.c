@@ -160,6 +160,19 @@ static kvk_attention attention_of(const forward *f, const forward_batch *b, laye
     return a;
 }
 
+/* A layer of which no head is kept has nothing to find out. */
+static void set_near(const forward *f, const forward_batch *b, layer_place at, kvk_attention_out *out)
+{
+    uint32_t heads = f->m->shape.n_heads;
+    const int32_t *places = b->near.places + (size_t)at.layer * heads;
+    const kvk_group *group = &b->near.groups[at.group];
+    out->near_kind = b->near.kind;
+    out->near_values = (uint32_t)group->near_layers * group->near_heads;
+    out->near_places = places;
+    for (uint32_t h = 0; h < heads && !out->near; h++)
+        out->near = places[h] >= 0 ? b->masses.near + at.group * b->masses.near_stride : NULL;
+}
+
 /* The layers of a group add to the same masses. */
 static kvk_attention_out results_of(const forward *f, const forward_batch *b, layer_place at)
 {
@@ -175,12 +188,8 @@ static kvk_attention_out results_of(const forward *f, const forward_batch *b, la
     out.mean = masses->mean ? masses->mean + at.group * masses->stride : NULL;
     out.peak = masses->peak ? masses->peak + at.group * masses->stride : NULL;
     out.weight = 1 / (float)at.group_layers;
-    if (masses->near && at.layer >= b->near.first && at.layer - b->near.first < b->near.n) {
-        out.near = masses->near + at.group * masses->near_stride;
-        out.near_kind = b->near.kind;
-        out.near_layers = at.group_layers == 1 ? 1 : b->near.n;
-        out.near_layer = at.group_layers == 1 ? 0 : at.layer - b->near.first;
-    }
+    if (masses->near)
+        set_near(f, b, at, &out);
     return out;
 }
 

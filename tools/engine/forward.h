@@ -11,10 +11,11 @@
 #include <kvkeep/attention.h>
 #include <kvkeep/kvkeep.h>
 
-/* Layers whose near peaks are kept (kvk_group.near_layers), and of what kind. */
+/* Where near peaks go (near_heads.h). */
 typedef struct forward_near {
-    uint32_t first, n; /* layers first .. first + n - 1 of the model; n 0: none */
     kvk_near_kind kind;
+    const int32_t *places; /* [n_layers][n_heads] */
+    const kvk_group *groups;
 } forward_near;
 
 /* What attention gave the pages, as kvk_masses has it; zeroed by the caller. NULL arrays are left out. */

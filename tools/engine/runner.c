@@ -17,17 +17,6 @@ int runner_failed(const char *call, int rc, trace_error *error)
 
 #define REFUSE(field, ...) trace_bad_input(error, (trace_place){"the cache", 0, field}, __VA_ARGS__)
 
-static int check_near(const runner_config *c, trace_error *error)
-{
-    uint32_t layers = c->model->shape.n_layers, heads = c->model->shape.n_heads;
-    if (c->near.first > layers || c->near.n > layers - c->near.first)
-        return REFUSE("near", "layers %u to %u are not in a model of %u", c->near.first, c->near.first + c->near.n,
-                      layers);
-    if ((uint64_t)c->near.n * heads > 4096)
-        return REFUSE("near", "%u layers of %u heads are more than 4096 peaks", c->near.n, heads);
-    return 0;
-}
-
 static int check(const runner_config *c, trace_error *error)
 {
     uint32_t layers = c->model->shape.n_layers;
@@ -39,35 +28,39 @@ static int check(const runner_config *c, trace_error *error)
         return REFUSE("kv_type", "%u is not known", c->kv_type);
     if (c->kv_tokens < 1 || c->kv_tokens / c->page_tokens >= KVK_MAX_PAGES / layers)
         return REFUSE("kv_tokens", "%ju are none, or more than a cache can hold", (uintmax_t)c->kv_tokens);
-    return check_near(c, error);
+    return near_heads_check(&c->near, &c->model->shape, c->n_groups == 1 ? layers : 1, error);
 }
 
 /* Near peaks are the group's in which their layers are. */
-static void describe_groups(const runner_config *c, kvk_group *groups)
+static int describe_groups(runner *r, trace_error *error)
 {
-    for (uint32_t i = 0; i < c->near.n; i++) {
-        kvk_group *g = &groups[c->n_groups == 1 ? 0 : c->near.first + i];
-        g->near_layers = (uint16_t)(g->near_layers + 1);
-        g->near_heads = (uint16_t)c->model->shape.n_heads;
+    const runner_config *c = &r->config;
+    const model_shape *s = &c->model->shape;
+    uint32_t group_layers = s->n_layers / c->n_groups;
+    r->groups = calloc(c->n_groups, sizeof *r->groups);
+    r->near_places = calloc((size_t)s->n_layers * s->n_heads, sizeof *r->near_places);
+    if (!r->groups || !r->near_places)
+        return runner_no_memory(error);
+    near_heads_describe(&c->near, s, group_layers, r->groups);
+    near_heads_place(&c->near, s, group_layers, r->near_places);
+    for (uint32_t g = 0; g < c->n_groups; g++) {
+        uint32_t values = (uint32_t)r->groups[g].near_layers * r->groups[g].near_heads;
+        r->group_near = values > r->group_near ? values : r->group_near;
     }
+    return 0;
 }
 
 static int open_cache(runner *r, uint32_t n_pages, trace_error *error)
 {
     const runner_config *c = &r->config;
-    kvk_group *groups = calloc(c->n_groups, sizeof *groups);
-    if (!groups)
-        return runner_no_memory(error);
-    describe_groups(c, groups);
     kvk_config config;
     kvk_config_init(&config);
     config.page_tokens = c->page_tokens;
     config.n_pages = n_pages;
     config.n_groups = c->n_groups;
     config.content = c->prefix_cache ? KVK_CONTENT_TOKENS : KVK_CONTENT_NONE;
-    config.groups = groups;
+    config.groups = r->groups;
     int rc = kvk_cache_open(&config, &r->cache);
-    free(groups);
     return rc < 0 ? runner_failed("kvk_cache_open", rc, error) : 0;
 }
 
@@ -92,9 +85,10 @@ static int fill(runner *r, trace_error *error)
 {
     runner_config *c = &r->config;
     c->n_groups = c->n_groups == RUNNER_PER_LAYER ? c->model->shape.n_layers : c->n_groups;
-    r->group_near = (c->n_groups == 1 ? c->near.n : c->near.n > 0) * c->model->shape.n_heads;
     uint32_t n_pages = (uint32_t)((c->kv_tokens + c->page_tokens - 1) / c->page_tokens) * c->n_groups;
-    int rc = open_cache(r, n_pages, error);
+    int rc = describe_groups(r, error);
+    if (rc == 0)
+        rc = open_cache(r, n_pages, error);
     if (rc == 0)
         rc = make_pages(r, n_pages, error);
     return rc < 0 ? rc : forward_open(c->model, &r->forward, error);
@@ -127,6 +121,8 @@ void runner_close(runner *r)
     free(r->kv.base);
     free(r->kv.scales);
     free(r->logits);
+    free(r->groups);
+    free(r->near_places);
     free(r);
 }
 

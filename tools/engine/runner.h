@@ -23,6 +23,7 @@
 #define KVKEEP_ENGINE_RUNNER_H
 
 #include "engine/forward.h"
+#include "engine/near_heads.h"
 
 #include <kvkeep/eviction.h>
 
@@ -34,19 +35,16 @@ typedef struct runner_config {
     uint32_t prefix_cache; /* 1: full pages are found again by later sequences (kvk_prefix_attach) */
     uint64_t kv_tokens;    /* tokens of KV that all sequences may hold together, in whole pages; memory is used as pages
                               are. A sequence within a budget holds the budget and the pages of its longest step */
-    forward_near near;     /* near peaks that are kept for policies that ask for them (keep) */
+    near_heads near;       /* near peaks that are kept for policies that ask for them (keep) */
     uint32_t watch;        /* kvk_need bits: masses that are computed even if no policy asks for them (runner_seen) */
 } runner_config;
 
 #define RUNNER_PER_LAYER UINT32_MAX
 
-/* Pages of 16, one group, f32, near peaks of removal error in all layers. */
+/* Pages of 16, one group, f32, near peaks of removal error of all heads. */
 #define RUNNER_CONFIG(m)                                                                                               \
-    ((runner_config){.model = (m),                                                                                     \
-                     .page_tokens = 16,                                                                                \
-                     .n_groups = 1,                                                                                    \
-                     .kv_type = KVK_F32,                                                                               \
-                     .near = {0, (m)->shape.n_layers, KVK_NEAR_ERROR}})
+    ((runner_config){                                                                                                  \
+        .model = (m), .page_tokens = 16, .n_groups = 1, .kv_type = KVK_F32, .near = {.kind = KVK_NEAR_ERROR}})
 
 typedef struct runner runner;
 

@@ -26,7 +26,9 @@ struct runner {
     kvk_kv kv;
     float *logits; /* of the last step */
     uint64_t logits_cap;
-    uint32_t group_near; /* floats of near peaks for a page in one group; of groups without, too */
+    kvk_group *groups;    /* [n_groups] */
+    int32_t *near_places; /* [n_layers][n_heads] among the near peaks of the layer's group */
+    uint32_t group_near;  /* floats of near peaks for a page in the group that has most */
     runner_arrays arrays;
     forward_masses seen; /* in the last step */
 };

@@ -254,7 +254,7 @@ int runner_step(runner *r, runner_entry *entries, uint32_t n, trace_error *error
                           .n = n,
                           .tokens = r->arrays.tokens,
                           .kv = &r->kv,
-                          .near = r->config.near,
+                          .near = {r->config.near.kind, r->near_places, r->groups},
                           .masses = r->seen};
     rc = compute(r, entries, n, &work, error);
     if (rc == 0)

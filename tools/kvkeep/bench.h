@@ -39,8 +39,13 @@ typedef struct bench_suite {
     int (*ready)(trace_error *error); /* NULL, or whether it can run here: 0 or an error */
 } bench_suite;
 
-extern const bench_case bench_pool_cases[], bench_servers_cases[], bench_policy_cases[], bench_attention_cases[];
-extern const uint32_t bench_pool_count, bench_servers_count, bench_policy_count, bench_attention_count;
+extern const bench_case bench_pool_cases[], bench_servers_cases[], bench_policy_cases[], bench_attention_cases[],
+    bench_model_cases[];
+extern const uint32_t bench_pool_count, bench_servers_count, bench_policy_count, bench_attention_count,
+    bench_model_count;
+
+/* Whether there is a model: $KVKEEP_MODEL, or where tools/model-fetch puts it. */
+int bench_model_ready(trace_error *error);
 
 /* Only where KVKEEP_CUDA is on. */
 extern const bench_case bench_gpu_cases[];

@@ -1,11 +1,11 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "kvkeep/bench_attention.h"
+#include "kvkeep/bench_yardsticks.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define HUGE_BYTES (2ull << 20)
-#define STREAM_BYTES 65536u
 
 /* ---- K and V: one page's tokens of random numbers, for every page anew from another place of them */
 
@@ -93,7 +93,7 @@ static kvk_attention_out results_of(const attention_bench *s, int results)
     out.peak = results & RESULT_MASSES ? s->peak : NULL;
     out.near = results & RESULT_NEAR ? s->near : NULL;
     out.near_kind = KVK_NEAR_ERROR;
-    out.near_layers = 1;
+    out.near_values = s->a.n_heads;
     return out;
 }
 
@@ -154,27 +154,6 @@ double bench_attend(attention_bench *s, int results)
     return (bench_now_ns() - start) / 1e9;
 }
 
-typedef uint64_t words __attribute__((vector_size(16)));
-
-/* Reads with as many sums as registers hold beside what is loaded, and fetches what is read next; NULL: leaves that to
- * the processor, which does it better where all is read in order. */
-static uint64_t read_bytes(const char *from, uint64_t bytes, const char *next)
-{
-    const words *in = (const words *)(const void *)from;
-    words sums[8] = {{0}};
-    for (uint64_t i = 0; i + 8 <= bytes / sizeof *in; i += 8) {
-        if (next) {
-            __builtin_prefetch(next + i * sizeof *in, 0, 2);
-            __builtin_prefetch(next + i * sizeof *in + 64, 0, 2);
-        }
-        for (uint32_t k = 0; k < 8; k++)
-            sums[k] ^= in[i + k];
-    }
-    for (uint32_t k = 1; k < 8; k++)
-        sums[0] ^= sums[k];
-    return sums[0][0] ^ sums[0][1];
-}
-
 static const char *page_of(const attention_bench *s, int64_t i)
 {
     return (const char *)s->kv.base + (uint64_t)s->batch.pages[i] * s->kv.page_stride;
@@ -186,20 +165,7 @@ double bench_read_pages(const attention_bench *s)
     double start = bench_now_ns();
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < n; i++) {
-        uint64_t sum = read_bytes(page_of(s, i), s->kv.page_stride, page_of(s, i + 1 < n ? i + 1 : i));
-        __asm__ volatile("" : : "r"(sum) : "memory");
-    }
-    return (bench_now_ns() - start) / 1e9;
-}
-
-double bench_read_stream(const attention_bench *s)
-{
-    int64_t n = (int64_t)(s->kv_bytes / STREAM_BYTES);
-    double start = bench_now_ns();
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const char *from = (const char *)s->kv.base + (uint64_t)i * STREAM_BYTES;
-        uint64_t sum = read_bytes(from, STREAM_BYTES, NULL);
+        uint64_t sum = bench_read(page_of(s, i), s->kv.page_stride, page_of(s, i + 1 < n ? i + 1 : i));
         __asm__ volatile("" : : "r"(sum) : "memory");
     }
     return (bench_now_ns() - start) / 1e9;

@@ -30,7 +30,4 @@ double bench_attend(attention_bench *s, int results);
 /* Seconds in which the same threads read the same pages in the same order. */
 double bench_read_pages(const attention_bench *s);
 
-/* Seconds in which they read all of K and V from the first byte to the last. */
-double bench_read_stream(const attention_bench *s);
-
 #endif

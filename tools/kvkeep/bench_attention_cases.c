@@ -1,10 +1,8 @@
 /* Attention on the CPU: decoding against what reading the pages costs, what masses add, prefill against sgemm. */
 #include "kvkeep/bench_attention.h"
+#include "kvkeep/bench_yardsticks.h"
 
 #include <stdlib.h>
-#if KVK_HAVE_OPENBLAS
-#include <cblas.h>
-#endif
 
 #define GIGA 1e9
 
@@ -147,18 +145,16 @@ static double run_tokens_b(void *state)
 static double run_stream(void *state)
 {
     pair *p = state;
-    return (double)p->a->kv_bytes / bench_read_stream(p->a) / GIGA;
+    return (double)p->a->kv_bytes / bench_read_stream(p->a->kv.base, p->a->kv_bytes) / GIGA;
 }
 
 /* ---- prefill */
 
 #if KVK_HAVE_OPENBLAS
 
-#define GEMM 1536
-
 typedef struct prefill {
     attention_bench *s;
-    float *matrices; /* [3][GEMM][GEMM] */
+    float *matrices;
 } prefill;
 
 static void close_prefill(void *state)
@@ -179,9 +175,7 @@ static void *open_prefill(const bench_case *me)
     shape.n = 1;
     shape.n_queries = 512;
     p->s = bench_attention_open(&shape);
-    p->matrices = calloc(3ull * GEMM * GEMM, sizeof *p->matrices);
-    for (uint64_t i = 0; p->matrices && i < 2ull * GEMM * GEMM; i++)
-        p->matrices[i] = (float)(i % 17) - 8;
+    p->matrices = bench_sgemm_open();
     if (p->s && p->matrices)
         return p;
     close_prefill(p);
@@ -199,10 +193,7 @@ static double run_prefill(void *state)
 
 static double run_sgemm(void *state)
 {
-    float *a = ((prefill *)state)->matrices, *b = a + GEMM * GEMM, *c = b + GEMM * GEMM;
-    double start = bench_now_ns();
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, GEMM, GEMM, GEMM, 1, a, GEMM, b, GEMM, 0, c, GEMM);
-    return 2.0 * GEMM * GEMM * GEMM / (bench_now_ns() - start);
+    return bench_sgemm(((prefill *)state)->matrices);
 }
 
 #define PREFILL_CASES                                                                                                  \

@@ -158,7 +158,7 @@ static int open_results(gpu_bench *b)
     out->peak = take(b, b->batch.n_pages * sizeof(float));
     out->near = b->shape.has_near ? take(b, places * sizeof(float)) : NULL;
     out->near_kind = KVK_NEAR_ERROR;
-    out->near_layers = b->shape.n_layers;
+    out->near_values = b->shape.n_layers * b->attention.n_heads;
     return out->o && out->mean && out->peak && (out->near || !b->shape.has_near) ? 0 : -1;
 }
 
@@ -255,7 +255,8 @@ static int step(gpu_bench *b)
 {
     int rc = kvk_cuda_prepare(&b->plan, &b->attention, NULL, b->stream);
     for (uint32_t layer = 0; rc == 0 && layer < b->shape.n_layers; layer++) {
-        b->attention.layer = b->out.near_layer = layer;
+        b->attention.layer = layer;
+        b->out.near_first = layer * b->attention.n_heads;
         rc = kvk_cuda_attention(&b->plan, &b->attention, &b->out, b->shape.has_masses ? layer : 0, b->stream);
     }
     if (rc == 0 && b->shape.has_masses)

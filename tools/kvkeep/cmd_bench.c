@@ -1,4 +1,4 @@
-/* kvkeep bench: what the manager's own hot paths and attention cost. */
+/* kvkeep bench: what the manager's own hot paths, attention and a model on them cost. */
 #include "kvkeep/arguments.h"
 #include "kvkeep/bench.h"
 #include "kvkeep/commands.h"
@@ -28,6 +28,7 @@ static const bench_suite suites[] = {{"pool", bench_pool_cases, &bench_pool_coun
                                      {"servers", bench_servers_cases, &bench_servers_count, NULL},
                                      {"policy", bench_policy_cases, &bench_policy_count, NULL},
                                      {"attention", bench_attention_cases, &bench_attention_count, NULL},
+                                     {"model", bench_model_cases, &bench_model_count, bench_model_ready},
                                      GPU_SUITE};
 
 typedef struct bench_command {
@@ -61,7 +62,7 @@ static error_t parse_suite(const arguments *a, const char *name, const bench_sui
             return 0;
         }
     trace_bad_input(a->error, (trace_place){a->command, 0, NULL},
-                    "no suite '%.64s': there are pool, servers, policy, attention and gpu", name);
+                    "no suite '%.64s': there are pool, servers, policy, attention, model and gpu", name);
     return EINVAL;
 }
 
@@ -87,8 +88,8 @@ int cmd_bench(int argc, char **argv)
     static const struct argp argp = {
         options,
         parse,
-        "[pool|servers|policy|attention|gpu]",
-        "Measures the manager's own cost and attention's, each case against a baseline in the same run: "
+        "[pool|servers|policy|attention|model|gpu]",
+        "Measures what the manager, attention and a model on them cost, each case against a baseline in the same run: "
         "median, 10th and 90th percentile, and the ratio of the medians.",
         NULL,
         NULL,

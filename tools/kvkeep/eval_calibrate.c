@@ -1,4 +1,4 @@
-/* eval_calibrate.c: the layers and knobs of keep that serve a model best, as its profile. */
+/* eval_calibrate.c: the heads and knobs of keep that serve a model best, as its profile. */
 #include "kvkeep/eval_calibrate.h"
 #include "kvkeep/needle_dialog.h"
 #include "kvkeep/report.h"
@@ -9,15 +9,19 @@
 
 /* ---- Options ---------------------------------------------------------------------------------------------------- */
 
-enum { KEY_WRITE = 0x500, KEY_LOSS, KEY_LENGTH, KEY_REPEATS, KEY_QUICK };
+enum { KEY_WRITE = 0x500, KEY_HAYSTACK, KEY_LOSS, KEY_LENGTH, KEY_REPEATS, KEY_QUICK };
 
 static const struct argp_option options[] = {
     {"write", KEY_WRITE, "FILE.json", 0, "Where the profile goes", 11},
+    {"haystack", KEY_HAYSTACK, "FILE", 0,
+     "What needles are put into (default: TEXT, and filler). Texts full of numbers tell heads apart best. May be given "
+     "several times",
+     11},
     {"loss", KEY_LOSS, "N", 0,
      "Percent of perplexity that better recall may cost, against the best of what is tried (default 0.5)", 11},
     {"length", KEY_LENGTH, "N", 0, "Tokens of the prompts (default 1008)", 11},
     {"repeats", KEY_REPEATS, "N", 0, "Prompts at each of five depths (default 2)", 11},
-    {"quick", KEY_QUICK, NULL, 0, "Find the layers, and how importance is reckoned; leave the other knobs", 11},
+    {"quick", KEY_QUICK, NULL, 0, "Find the heads, and how importance is reckoned; leave the other knobs", 11},
     {0},
 };
 
@@ -34,6 +38,16 @@ static error_t parse_number(int key, const char *text, const arguments *a, eval_
     return rc;
 }
 
+static error_t add_haystack(const arguments *a, const char *name, eval_names *haystacks)
+{
+    if (haystacks->n == EVAL_MAX_NAMES) {
+        trace_bad_input(a->error, (trace_place){a->command, 0, "--haystack"}, "'%.64s' is one too many", name);
+        return EINVAL;
+    }
+    haystacks->list[haystacks->n++] = name;
+    return 0;
+}
+
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     const arguments *a = state->input;
@@ -43,6 +57,8 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case KEY_WRITE:
         o->calibrate.path = text;
         return 0;
+    case KEY_HAYSTACK:
+        return add_haystack(a, text, &o->needle.haystacks);
     case KEY_LOSS:
         rc = arguments_positive(a, "--loss", text, &o->calibrate.loss);
         o->calibrate.loss /= 100;
@@ -77,11 +93,12 @@ static int check(const eval_job *j)
 
 /* ---- Prompts ---------------------------------------------------------------------------------------------------- */
 
-/* Keys stated once, in the text and in filler, by the wordings that are there for tuning. */
+/* Keys stated once, by the wordings that are there for tuning. */
 static int make_needles(calibration *c, needle_keys keys, uint32_t kind)
 {
     eval_needle_options *o = &c->job->o.needle;
-    o->haystacks = (eval_names){{c->job->o.text, "filler"}, 2};
+    if (o->haystacks.n == 0)
+        o->haystacks = (eval_names){{c->job->o.text, "filler"}, 2};
     o->wordings = (eval_names){{"tuning"}, 1};
     o->stated = (eval_numbers){{1}, 1};
     o->keys = keys;
@@ -112,7 +129,7 @@ static int make_prompts(calibration *c)
 
 static void begin_profile(calibration *c)
 {
-    const double half = 0.5, quarter = 0.25; /* what the layers are looked for with */
+    const double half = 0.5, quarter = 0.25; /* what the heads are looked for with */
     c->best = c->job->profile;
     snprintf(c->best.model, sizeof c->best.model, "%.100s", loaded_model_name(&c->job->loaded));
     c->best.choice.knobs[calibrate_knob("reserve")] = half;
@@ -148,10 +165,22 @@ static void print_step(json_t *step)
             printf("%-13s", json_string_value(value));
         else if (json_is_boolean(value))
             printf("%s", json_is_true(value) ? "  <-" : "");
+        else if (json_is_array(value))
+            printf("  of %zu", json_array_size(value));
         else
             printf("  %s %.4g", name, json_number_value(value));
     }
     putchar('\n');
+}
+
+static json_t *print_heads(const near_heads *h)
+{
+    json_t *list = profile_heads_json(h);
+    char *text = json_dumps(list, 0);
+    json_t *line = text ? json_string(text) : NULL;
+    free(text);
+    json_decref(list);
+    return line;
 }
 
 static int print(const calibration *c, json_t *fields)
@@ -165,8 +194,7 @@ static int print(const calibration *c, json_t *fields)
         return report_print(&r, true, c->job->error);
     }
     json_array_foreach(c->steps, i, step) print_step(step);
-    report_add(&r, "near_layers",
-               json_sprintf("%u to %u", c->best.near.first, c->best.near.first + c->best.near.n - 1));
+    report_add(&r, "near_heads", print_heads(&c->best.near));
     report_add(&r, "policy", json_incref(json_object_get(fields, "policy")));
     return report_print(&r, false, c->job->error);
 }
@@ -192,7 +220,7 @@ static int calibrate(calibration *c)
     begin_profile(c);
     int rc = make_prompts(c);
     if (rc == 0)
-        rc = calibrate_layers(c);
+        rc = calibrate_heads(c);
     if (rc == 0 && !c->job->o.calibrate.quick)
         rc = calibrate_knobs(c);
     return rc < 0 ? rc : give(c);
@@ -214,4 +242,4 @@ static int run(eval_job *j)
 }
 
 const eval_task eval_task_calibrate = {
-    "calibrate", "Find the layers and knobs of keep that serve a model best", true, &argp, set_defaults, run};
+    "calibrate", "Find the heads and knobs of keep that serve a model best", true, &argp, set_defaults, run};

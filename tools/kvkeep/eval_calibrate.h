@@ -1,7 +1,7 @@
-/* kvkeep/eval_calibrate.h: the search of `kvkeep eval calibrate`, coordinate by coordinate. First the layers and the
- * damping, over recorded peaks (needle_peaks.h); then what takes runs of the model: the reserve's share, the recent
- * share, how fast attention fades. A step's value must not cost more perplexity than --loss allows; of those the one
- * with the best recall is taken. */
+/* kvkeep/eval_calibrate.h: the search of `kvkeep eval calibrate`, coordinate by coordinate. First the heads whose near
+ * peaks tell what will be asked for, over recorded peaks (needle_peaks.h); then what takes runs of the model: the
+ * reserve's share, the recent share, how fast attention fades. A step's value must not cost more perplexity than --loss
+ * allows; of those the one with the best recall is taken. */
 #ifndef KVKEEP_TOOLS_EVAL_CALIBRATE_H
 #define KVKEEP_TOOLS_EVAL_CALIBRATE_H
 
@@ -20,11 +20,17 @@ typedef struct calibration {
     json_t *steps; /* what was tried, in order */
 } calibration;
 
-/* Finds layers and damping (eval_calibrate_layers.c). */
-int calibrate_layers(calibration *c);
+/* Runs a cell's prompts through the model and notes their near peaks into peaks[cell->n], whose arrays are the caller's
+ * to free, in any case (eval_calibrate_record.c). */
+int calibrate_record(const calibration *c, const needle_cell *cell, needle_peaks *peaks);
+
+/* Finds heads, damping and spread (eval_calibrate_heads.c). */
+int calibrate_heads(calibration *c);
 
 /* Finds the knobs (eval_calibrate_knobs.c). */
 int calibrate_knobs(calibration *c);
+
+int calibrate_out_of_memory(const calibration *c);
 
 /* The place of a knob of keep. */
 uint32_t calibrate_knob(const char *name);

@@ -1,6 +1,9 @@
 /* eval_config.c: configurations, and the runners and sequences that they need. */
 #include "kvkeep/eval.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,14 +58,22 @@ uint64_t eval_page_bytes(const eval_job *j, kvk_dtype kv_type)
     return bytes + n_scales * sizeof(float);
 }
 
+/* Of the heads that are kept; 0 for a policy to which that is all the same. */
+static uint64_t near_digest(const eval_job *j, const eval_config *c)
+{
+    const kvk_policy *p = c->choice.policy;
+    const near_heads *h = &j->profile.near;
+    bool asks = p->needs && (p->needs(c->choice.knobs, 1) & KVK_NEED_NEAR);
+    return asks ? XXH3_64bits_withSeed(h->chosen, h->n * sizeof *h->chosen, 1 + (uint64_t)h->kind) : 0;
+}
+
 int eval_config_key(const eval_job *j, const char *what, uint64_t text_digest, const eval_config *c, char key[EVAL_KEY])
 {
     const eval_options *o = &j->o;
-    int n =
-        snprintf(key, EVAL_KEY, "%s %016jx groups=%s page_tokens=%u chunk=%u kv=%s near=%u+%u:%d policy=%s budget=%u",
-                 what, (uintmax_t)text_digest, o->n_groups == 1 ? "1" : "layers", o->page_tokens, o->chunk,
-                 eval_kv_type_name(c->kv_type), j->profile.near.first, j->profile.near.n, (int)j->profile.near.kind,
-                 c->name, eval_never_evicts(c) ? 0 : c->budget);
+    int n = snprintf(key, EVAL_KEY, "%s %016jx groups=%s page_tokens=%u chunk=%u kv=%s near=%016jx policy=%s budget=%u",
+                     what, (uintmax_t)text_digest, o->n_groups == 1 ? "1" : "layers", o->page_tokens, o->chunk,
+                     eval_kv_type_name(c->kv_type), (uintmax_t)near_digest(j, c), c->name,
+                     eval_never_evicts(c) ? 0 : c->budget);
     return n < EVAL_KEY ? 0 : trace_failed(j->error, (trace_place){"kvkeep eval", 0, NULL}, "a key is too long");
 }
 

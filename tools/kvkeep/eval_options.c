@@ -26,7 +26,7 @@ enum {
 static const struct argp_option options[] = {
     {"model", KEY_MODEL, "FILE.gguf", 0, "The model (default: what tools/model-fetch fetched)", 1},
     {"profile", KEY_PROFILE, "FILE.json", 0,
-     "What `kvkeep eval calibrate` found for the model: the layers and knobs of the policy keep, where no knobs are "
+     "What `kvkeep eval calibrate` found for the model: the heads and knobs of the policy keep, where no knobs are "
      "given",
      1},
     {"policy", KEY_POLICY, "NAME[:KEY=VALUE...]", 0,

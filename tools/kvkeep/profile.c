@@ -80,16 +80,42 @@ static int read_kind(const reading *r, profile *p)
     return rc < 0 ? rc : REFUSE(r, "near_kind", "'%.64s' is neither mass nor error", kind);
 }
 
+/* A pair of layer and head. */
+static int read_head(const reading *r, const json_t *pair, const profile *p, near_head *out)
+{
+    const json_t *layer = json_array_get(pair, 0), *head = json_array_get(pair, 1);
+    if (json_array_size(pair) != 2 || !json_is_integer(layer) || !json_is_integer(head))
+        return REFUSE(r, "near_heads", "is no list of pairs of whole numbers");
+    json_int_t l = json_integer_value(layer), h = json_integer_value(head);
+    if (l < 0 || l >= (json_int_t)p->layers || h < 0 || h >= (json_int_t)p->heads)
+        return REFUSE(r, "near_heads", "[%jd, %jd] is not in a model of %u layers and %u heads", (intmax_t)l,
+                      (intmax_t)h, p->layers, p->heads);
+    *out = (near_head){(uint16_t)l, (uint16_t)h};
+    return 0;
+}
+
+static int add_head(const reading *r, near_head x, near_heads *to)
+{
+    for (uint32_t i = 0; i < to->n; i++)
+        if (to->chosen[i].layer == x.layer && to->chosen[i].head == x.head)
+            return REFUSE(r, "near_heads", "[%u, %u] is there twice", x.layer, x.head);
+    to->chosen[to->n++] = x;
+    return 0;
+}
+
 static int read_near(const reading *r, profile *p)
 {
+    const json_t *list = json_object_get(r->fields, "near_heads");
+    size_t n = json_array_size(list);
     int rc = read_kind(r, p);
-    if (rc == 0)
-        rc = read_whole(r, "near_first", MOST_LAYERS, &p->near.first);
-    if (rc == 0)
-        rc = read_whole(r, "near_layers", MOST_LAYERS, &p->near.n);
-    if (rc == 0 && (p->near.n == 0 || p->near.first + p->near.n > p->layers))
-        rc = REFUSE(r, "near_layers", "layers %u to %u are not in a model of %u", p->near.first,
-                    p->near.first + p->near.n, p->layers);
+    if (rc == 0 && (n < 1 || n > NEAR_MAX_CHOSEN))
+        rc = REFUSE(r, "near_heads", "is no list of 1 to %d heads", NEAR_MAX_CHOSEN);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        near_head x = {0};
+        rc = read_head(r, json_array_get(list, i), p, &x);
+        if (rc == 0)
+            rc = add_head(r, x, &p->near);
+    }
     return rc;
 }
 
@@ -158,7 +184,7 @@ int profile_fits(const profile *p, const char *path, const model_shape *shape, t
 
 int profile_open(const char *path, const model_shape *shape, profile *out, trace_error *error)
 {
-    profile p = {.layers = shape->n_layers, .heads = shape->n_heads, .near = {0, shape->n_layers, KVK_NEAR_ERROR}};
+    profile p = {.layers = shape->n_layers, .heads = shape->n_heads, .near = {.kind = KVK_NEAR_ERROR}};
     char why[64];
     (void)kvk_policy_parse("keep", NULL, &p.choice, why, sizeof why);
     int rc = path ? profile_read(path, &p, error) : 0;
@@ -169,15 +195,23 @@ int profile_open(const char *path, const model_shape *shape, profile *out, trace
     return rc;
 }
 
+json_t *profile_heads_json(const near_heads *h)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && i < h->n; i++)
+        json_array_append_new(list, json_pack("[i, i]", (int)h->chosen[i].layer, (int)h->chosen[i].head));
+    return list;
+}
+
 json_t *profile_json(const profile *p, json_t *notes)
 {
     char policy[KVK_MAX_POLICY_TEXT];
     if (kvk_policy_print(&p->choice, policy, sizeof policy) < 0)
         return NULL;
-    json_t *fields = json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:s}", "format", format, "version", VERSION,
-                               "model", p->model, "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads,
-                               "near_first", (json_int_t)p->near.first, "near_layers", (json_int_t)p->near.n,
-                               "near_kind", kinds[p->near.kind], "policy", policy);
+    json_t *fields =
+        json_pack("{s:s, s:i, s:s, s:I, s:I, s:o, s:s, s:s}", "format", format, "version", VERSION, "model", p->model,
+                  "layers", (json_int_t)p->layers, "heads", (json_int_t)p->heads, "near_heads",
+                  profile_heads_json(&p->near), "near_kind", kinds[p->near.kind], "policy", policy);
     if (fields && notes && json_object_update_missing(fields, notes) < 0) {
         json_decref(fields);
         return NULL;
