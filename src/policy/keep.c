@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { SINKS, RECENT_SHARE, HALF_LIFE, RESERVE, IMPORTANCE, LAYERS, DAMPING, SPREAD };
+enum { SINKS, RECENT_SHARE, HALF_LIFE, RESERVE, IMPORTANCE, LAYERS, DAMPING, SPREAD, LEAST };
 enum { MASS, PEAK, N_SCORES };
 enum { BY_EITHER, BY_NEAR, BY_PEAK }; /* values of IMPORTANCE */
 
@@ -28,6 +28,7 @@ static const kvk_knob knobs[] = {
     [LAYERS] = {"layers", 0, 1, 1, 1, "near peaks: 1: one importance for a page, from all groups; 0: from its group"},
     [DAMPING] = {"damping", 0, 1e6, 4, 0, "near peaks: page b of the text counts b/(b + damping)"},
     [SPREAD] = {"spread", 0, 1, 0, 0, "share of its neighbours' importance that a page gets besides its own"},
+    [LEAST] = {"least", 0, 1e6, 0, 0, "near peaks: only pages of so many times the mean importance are reserved"},
 };
 
 static uint32_t needs(const double *k, int has_near)
@@ -185,10 +186,12 @@ static uint32_t nth_highest(const kvk_policy_view *view, const float *importance
 static void reserve(const kvk_policy_view *view, const float *importance, uint32_t n, uint8_t *tier)
 {
     uint32_t ties;
-    uint32_t least = nth_highest(view, importance, n, &ties);
+    uint32_t last = nth_highest(view, importance, n, &ties),
+             least = view->near ? bits_of((float)view->knobs[LEAST]) : 0;
     for (uint32_t i = 0; i < view->n; i++) {
         uint32_t bits = bits_of(importance[i]);
-        tier[i] = view->eligible[i] && (bits > least || (bits == least && ties && ties--));
+        int is_among = view->eligible[i] && (bits > last || (bits == last && ties && ties--));
+        tier[i] = is_among && bits >= least;
     }
 }
 

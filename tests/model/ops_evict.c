@@ -46,7 +46,7 @@ static double draw_knob(world *w, const char *name)
         return world_random(w, 4) / 4.0;
     if (strcmp(name, "importance") == 0)
         return world_random(w, 3);
-    return world_one_in(w, 2); /* exit, chooses, damping, layers, spread */
+    return world_one_in(w, 2); /* exit, chooses, damping, layers, spread, least */
 }
 
 /* By peaks a share of the budget; by near peaks so little that it comes to no page. */

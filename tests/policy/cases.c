@@ -31,6 +31,8 @@ const policy_case policy_cases[] = {
     {.policy = "keep:layers=0:reserve=0.125", .budget_pages = CASE_BUDGET, .near = 2},
     {.policy = "keep:spread=0.25:damping=0:reserve=0.5:recent_share=0.25", .budget_pages = CASE_BUDGET, .near = 2},
     {.policy = "keep:spread=1:importance=2", .budget_pages = CASE_BUDGET, .near = 0},
+    {.policy = "keep:least=1.2:damping=0.5:reserve=0.5:recent_share=0.25", .budget_pages = CASE_BUDGET, .near = 2},
+    {.policy = "keep:least=1.2:importance=2", .budget_pages = CASE_BUDGET, .near = 0},
     {.policy = "keep:damping=0:half_life=0:recent_share=0.1:reserve=1", .budget_pages = CASE_BUDGET, .near = 1},
 };
 

@@ -196,12 +196,15 @@ static void reserve_most_important(const twin *t, uint32_t group, ranking *r)
 static void value_keep(const twin *t, uint32_t group, ranking *r)
 {
     double kind = twin_knob(t, "importance", 0);
-    if (t->setup.near_heads > 0 ? kind < 2 : kind == 1)
+    int by_near = t->setup.near_heads > 0 ? kind < 2 : kind == 1;
+    if (by_near)
         near_importance(t, group, r);
     else
         peak_importance(t, group, r);
     spread_importance(t, r);
     reserve_most_important(t, group, r);
+    for (uint32_t i = 0; i < r->n; i++)
+        r->tier[i] &= !by_near || r->importance[i] >= twin_knob(t, "least", 0);
     for (uint32_t i = 0; i < r->n; i++)
         r->score[i] = faded_mean(t, group, r->number[i]);
 }

@@ -358,6 +358,32 @@ START_TEST(neighbours_lend_each_other_importance)
 }
 END_TEST
 
+/* By group 1 alone importances are 3/4, 3/4, 3/2 for pages 1 to 3; the budget reserves one page. */
+START_TEST(only_pages_of_some_importance_are_reserved)
+{
+    small_table t;
+    open_near(&t, "keep:damping=0:layers=0:least=1.5", 1);
+    expect_reserved(&t, 3);
+    open_near(&t, "keep:damping=0:layers=0:least=1.51", 1);
+    expect_reserved(&t, 4);                                             /* none */
+    open_near(&t, "keep:damping=0:layers=0:least=1.51:spread=0.25", 1); /* 1.5 + 0.75/4 */
+    expect_reserved(&t, 3);
+}
+END_TEST
+
+/* Peaks have no mean to be compared with: what a knob says of near peaks is nothing to them. */
+START_TEST(peaks_are_reserved_whatever_their_size)
+{
+    static const float mean[4] = {0.25F, 0.25F, 0.25F, 0.25F}, peak[4] = {0, 0.1F, 0.3F, 0.2F};
+    small_table t;
+    small_open(&t, "keep:importance=2:least=100", 16, 4);
+    t.view.budget = 64;
+    t.eligible[0] = 0;
+    small_observe(&t, 63, 1, mean, peak);
+    expect_reserved(&t, 2);
+}
+END_TEST
+
 /* It is found by the last group's observation of a page's last query, and stands for all groups. */
 START_TEST(importance_is_renewed_when_a_page_is_full)
 {
@@ -403,6 +429,8 @@ int main(void)
     tcase_add_test(c, no_peaks_are_too_large_few_or_many);
     tcase_add_test(c, importance_is_of_all_groups_or_of_its_own);
     tcase_add_test(c, neighbours_lend_each_other_importance);
+    tcase_add_test(c, only_pages_of_some_importance_are_reserved);
+    tcase_add_test(c, peaks_are_reserved_whatever_their_size);
     tcase_add_test(c, importance_is_renewed_when_a_page_is_full);
     return run_tests("policy keep", c);
 }

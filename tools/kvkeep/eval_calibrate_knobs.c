@@ -19,6 +19,7 @@ static const candidate_values tried[] = {
     {"reserve", 4, {0.25, 0.375, 0.5, 0.625}},
     {"recent_share", 3, {0.125, 0.25, 0.375}},
     {"half_life", 3, {64, 128, 512}},
+    {"least", 4, {0, 1.2, 1.4, 1.6}},
 };
 
 uint32_t calibrate_knob(const char *name)
