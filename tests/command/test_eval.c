@@ -1,7 +1,7 @@
 /* The parts of kvkeep eval that compute from numbers alone: estimates with their errors, the smallest budget, lists of
  * policies and budgets. */
-#include "kvkeep/eval_stats.h"
-#include "kvkeep/eval_suggest.h"
+#include "kvkeep/eval/stats.h"
+#include "kvkeep/eval/suggest.h"
 #include "run_tests.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* Wilson's interval against published values. */
-#include "kvkeep/interval.h"
+#include "kvkeep/eval/interval.h"
 #include "run_tests.h"
 
 typedef struct published {

@@ -2,7 +2,7 @@
 #include "command/prompt_text.h"
 #include "engine/chat_templates.h"
 #include "engine/small_chat.h"
-#include "kvkeep/needle_dialog.h"
+#include "kvkeep/eval/needle_dialog.h"
 #include "run_tests.h"
 
 static tokenizer *t;

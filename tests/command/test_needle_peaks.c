@@ -1,5 +1,5 @@
 /* Whether heads would have kept a key: a reserve played over peaks that are made up. */
-#include "kvkeep/needle_peaks.h"
+#include "kvkeep/eval/needle_peaks.h"
 #include "run_tests.h"
 
 #include <string.h>

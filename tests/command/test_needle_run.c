@@ -1,6 +1,6 @@
 /* Prompts through a small model: what is said and held, alone and in company. */
 #include "engine/tiny_model.h"
-#include "kvkeep/needle_run.h"
+#include "kvkeep/eval/needle_run.h"
 #include "run_tests.h"
 
 #include <string.h>

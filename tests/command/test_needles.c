@@ -1,7 +1,7 @@
 /* Prompts with needles, over a small vocabulary: exact lengths, depths, keys where they belong and nowhere else. */
 #include "command/prompt_text.h"
 #include "engine/small_tokenizer.h"
-#include "kvkeep/needle_prompt.h"
+#include "kvkeep/eval/needle_prompt.h"
 #include "run_tests.h"
 
 static tokenizer *t;

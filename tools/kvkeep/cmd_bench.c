@@ -1,6 +1,6 @@
 /* kvkeep bench: what the manager's own hot paths, attention and a model on them cost. */
 #include "kvkeep/arguments.h"
-#include "kvkeep/bench.h"
+#include "kvkeep/bench/bench.h"
 #include "kvkeep/commands.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* kvkeep eval: what eviction costs a real model. */
 #include "kvkeep/arguments.h"
 #include "kvkeep/commands.h"
-#include "kvkeep/eval.h"
+#include "kvkeep/eval/eval.h"
 
 #include <stdio.h>
 #include <string.h>

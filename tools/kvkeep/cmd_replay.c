@@ -3,11 +3,11 @@
 #include "kvkeep/commands.h"
 #include "kvkeep/outfile.h"
 #include "kvkeep/progress.h"
-#include "kvkeep/replay_evict.h"
-#include "kvkeep/replay_many.h"
-#include "kvkeep/replay_options.h"
-#include "kvkeep/replay_pools.h"
-#include "kvkeep/replay_report.h"
+#include "kvkeep/replay/evict.h"
+#include "kvkeep/replay/many.h"
+#include "kvkeep/replay/options.h"
+#include "kvkeep/replay/pools.h"
+#include "kvkeep/replay/report.h"
 #include "trace/input.h"
 
 #include <errno.h>
