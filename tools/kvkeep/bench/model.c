@@ -78,7 +78,7 @@ static int begin_texts(model_bench *b)
 static int end_texts(model_bench *b)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < b->n && rc == 0; i++)
+    for (uint32_t i = 0; i < b->n && rc >= 0; i++)
         rc = kvk_seq_close(runner_cache(b->runner), b->seqs[i]);
     return rc;
 }
@@ -194,7 +194,7 @@ static double run_prefill(void *state)
     if (fill(b, PROMPT) < 0)
         return (double)NAN;
     double seconds = (bench_now_ns() - start) / 1e9;
-    return end_texts(b) == 0 && begin_texts(b) == 0 ? PROMPT / seconds : (double)NAN;
+    return end_texts(b) >= 0 && begin_texts(b) == 0 ? PROMPT / seconds : (double)NAN;
 }
 
 static double run_prefill_products(void *state)
