@@ -43,7 +43,8 @@ bool is_float_dtype(uint32_t dtype)
 
 bool out_is_valid(const kvk_cuda_plan *p, const kvk_attention_out *out)
 {
-    bool has_places = out && (out->near_places || uint64_t(out->near_first) + p->n_heads <= out->near_values);
+    bool has_places = out && out->near_values <= INT32_MAX &&
+                      (out->near_places || uint64_t(out->near_first) + p->n_heads <= out->near_values);
     return out && out->size == sizeof *out && (!out->o || is_float_dtype(out->o_dtype)) &&
            (!out->near || (p->near_peaks && out->near_kind <= KVK_NEAR_ERROR && has_places));
 }

@@ -72,11 +72,12 @@ template <class S> KVK_DEVICE float sum_squares(const float *o, const warp_sums<
 KVK_DEVICE void raise(const decode_parameters &p, const entry_plan &e, uint32_t query, uint32_t page, uint32_t head,
                       float x)
 {
+    int32_t place = layout_near(&p.out, head);
+    if (place < 0)
+        return;
     uint64_t row = e.near_at + (e.n_rows == 1 ? 0 : static_cast<uint64_t>(query) * (e.n_pages - e.near_from));
-    int64_t place = layout_near(&p.out, head);
-    if (place >= 0)
-        atomicMax(reinterpret_cast<unsigned *>(p.out.near + (row + page - e.near_from) * p.out.near_values + place),
-                  float_bits(x));
+    uint64_t at = (row + page - e.near_from) * p.out.near_values + static_cast<uint32_t>(place);
+    atomicMax(reinterpret_cast<unsigned *>(p.out.near + at), float_bits(x));
 }
 
 /* m, or |m * o - u| / max(1 - m, 1e-3), of a row; all lanes come. */

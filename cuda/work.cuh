@@ -66,7 +66,7 @@ template <class M, class KV, int SIZE> struct decode_shape {
     /* Blocks of a processor: what its shared memory (227 KB on a Hopper) has room for, but so few that their registers
      * suffice without spills. */
     static constexpr int blocks_of_memory = 227 * 1024 / (shared_bytes + 1024);
-    static constexpr int blocks_of_registers = SIZE <= (has_scales ? 64 : 80) ? 4 : 3;
+    static constexpr int blocks_of_registers = SIZE <= 64 ? 4 : 3;
     static constexpr int blocks = blocks_of_memory < blocks_of_registers ? blocks_of_memory : blocks_of_registers;
 
     KVK_DEVICE static void unpack(uint32_t word, uint32_t pairs[elements / 2])

@@ -119,8 +119,8 @@ typedef struct kvk_attention_out {
      * makes number near_first + h, or near_places[h], the larger of what is there and the largest value over the row's
      * queries that stand in the page or the next one; a head with a place below 0 is left out. */
     float *near;
-    uint32_t near_values, near_first;
-    const int32_t *near_places; /* [n_heads] below near_values; NULL: near_first + h */
+    uint32_t near_values, near_first; /* near_values: below 2^31 */
+    const int32_t *near_places;       /* [n_heads] below near_values; NULL: near_first + h */
 } kvk_attention_out;
 
 /* Fills in `size` and the defaults. The caller zeroes mean, peak and near before the first layer. */

@@ -194,8 +194,12 @@ static int check_masses(const kvk_attention *a, const kvk_attention_out *out)
 /* Every head has a place among a page's near peaks, or none. */
 static int near_is_valid(const kvk_attention *a, const kvk_attention_out *out)
 {
+    if (out->near_values > INT32_MAX)
+        return 0;
+    if (!out->near_places)
+        return (uint64_t)out->near_first + a->n_heads <= out->near_values;
     for (uint32_t head = 0; head < a->n_heads; head++)
-        if (layout_near(out, head) >= out->near_values)
+        if (out->near_places[head] >= (int32_t)out->near_values)
             return 0;
     return 1;
 }

@@ -57,7 +57,7 @@ static void raise_near(const cpu_job *job, const entry *e, uint32_t query, uint3
     float *to = out->near + row * out->near_values;
     const float *from = job->near + (e->first_query + (uint64_t)query) * 2 * job->a->n_heads + is_before;
     for (uint32_t head = 0; head < job->a->n_heads; head++) {
-        int64_t at = layout_near(out, head);
+        int32_t at = layout_near(out, head);
         if (at >= 0)
             to[at] = to[at] < from[2 * head] ? from[2 * head] : to[at];
     }

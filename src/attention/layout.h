@@ -28,9 +28,9 @@ KVK_HD uint64_t layout_scale(const kvk_kv *kv, uint32_t page, uint32_t layer, ui
 }
 
 /* Which of a page's near peaks is a head's; below 0: none. */
-KVK_HD int64_t layout_near(const kvk_attention_out *out, uint32_t head)
+KVK_HD int32_t layout_near(const kvk_attention_out *out, uint32_t head)
 {
-    return out->near_places ? out->near_places[head] : (int64_t)out->near_first + head;
+    return out->near_places ? out->near_places[head] : (int32_t)(out->near_first + head);
 }
 
 /* Bytes of a row of head_size elements. */

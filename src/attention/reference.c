@@ -132,7 +132,7 @@ static void raise_near(const reference_query *r, const kvk_attention_out *out)
 {
     const entry *e = r->e;
     uint64_t row = e->near_at + (uint64_t)entry_row(e, r->query) * (e->n_pages - e->near_from);
-    int64_t place = layout_near(out, r->head);
+    int32_t place = layout_near(out, r->head);
     for (uint32_t page = e->near_from; place >= 0 && page < e->n_pages; page++) {
         uint64_t at = (row + page - e->near_from) * out->near_values + (uint64_t)place;
         if (entry_is_near(e, page, r->query))

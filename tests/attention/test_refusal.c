@@ -74,7 +74,8 @@ static void is_refused(void)
     X(an_unknown_peak, t.out.near_kind = 2) \
     X(no_room_for_peaks, t.out.near_values = 0) \
     X(a_layer_of_peaks_too_many, t.out.near_first = 1) \
-    X(peaks_past_all_numbers, (t.out.near_first = UINT32_MAX, t.out.near_values = UINT32_MAX)) \
+    X(peaks_past_all_numbers, (t.out.near_first = UINT32_MAX, t.out.near_values = INT32_MAX)) \
+    X(more_peaks_than_places_can_say, t.out.near_values = 1u << 31) \
     X(a_place_past_the_peaks, t.out.near_places = places)
 /* clang-format on */
 
