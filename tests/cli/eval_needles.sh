@@ -70,7 +70,7 @@ succeeds eval multi-turn --length 200 --repeats 1 --policy window --budget 80
 
 # ---- calibrate, and its profile
 
-succeeds eval calibrate --json --length 144 --repeats 1 --tokens 96 --budget 50% --write mine.json text
+succeeds eval calibrate --json --length 144 --repeats 1 --tokens 96 --budget 50% --haystack filler --write mine.json text
 [[ $out == '{"format":"kvkeep-profile","version":1,"model":"'*'"policy":"keep'* ]] || complain "no profile: $out"
 passkey --profile mine.json --policy keep --budget 64 --stated 1
 mine=$(grep -oE '"policy": "[^"]*"' mine.json | cut -d'"' -f4)
