@@ -2,21 +2,25 @@
 
 #define REFUSE(...) trace_bad_input(error, (trace_place){"the cache", 0, "near"}, __VA_ARGS__)
 
-static int is_same(near_head a, near_head b)
+int near_heads_has(const near_heads *h, near_head x)
 {
-    return a.layer == b.layer && a.head == b.head;
+    for (uint32_t i = 0; i < h->n; i++)
+        if (h->chosen[i].layer == x.layer && h->chosen[i].head == x.head)
+            return 1;
+    return 0;
 }
 
 static int check_chosen(const near_heads *h, const model_shape *s, trace_error *error)
 {
+    near_heads before = {.n = 0};
     for (uint32_t i = 0; i < h->n; i++) {
         near_head x = h->chosen[i];
         if (x.layer >= s->n_layers || x.head >= s->n_heads)
             return REFUSE("head %u of layer %u is not in a model of %u layers and %u heads", x.head, x.layer,
                           s->n_layers, s->n_heads);
-        for (uint32_t k = 0; k < i; k++)
-            if (is_same(h->chosen[k], x))
-                return REFUSE("head %u of layer %u is chosen twice", x.head, x.layer);
+        if (near_heads_has(&before, x))
+            return REFUSE("head %u of layer %u is chosen twice", x.head, x.layer);
+        before.chosen[before.n++] = x;
     }
     return 0;
 }

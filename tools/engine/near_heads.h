@@ -21,6 +21,9 @@ typedef struct near_heads {
     near_head chosen[NEAR_MAX_CHOSEN];
 } near_heads;
 
+/* Whether a head is among those chosen. */
+int near_heads_has(const near_heads *h, near_head x);
+
 /* Bad input: heads that the model does not have, one that is chosen twice, or more numbers than a group can keep with
  * so many layers to a group. */
 int near_heads_check(const near_heads *h, const model_shape *s, uint32_t group_layers, trace_error *error);

@@ -87,6 +87,14 @@ error_t arguments_u32(const arguments *a, const char *option, const char *text, 
     return rc;
 }
 
+error_t arguments_mib(const arguments *a, const char *option, const char *text, uint64_t *out)
+{
+    uint64_t mib = 0;
+    error_t rc = arguments_whole(a, option, text, (whole_range){1, UINT64_MAX >> 20}, &mib);
+    *out = mib << 20;
+    return rc;
+}
+
 error_t arguments_positive(const arguments *a, const char *option, const char *text, double *out)
 {
     const char *wrong = number_decimal(text, out);

@@ -26,6 +26,9 @@ error_t arguments_whole(const arguments *a, const char *option, const char *text
 error_t arguments_u32(const arguments *a, const char *option, const char *text, whole_range range, uint32_t *out);
 error_t arguments_positive(const arguments *a, const char *option, const char *text, double *out);
 
+/* For parsers: MiB, at least 1, as bytes. */
+error_t arguments_mib(const arguments *a, const char *option, const char *text, uint64_t *out);
+
 /* Prints an error and returns the exit status for the code. */
 int arguments_report(const trace_error *error, int code);
 

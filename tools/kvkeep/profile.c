@@ -96,9 +96,8 @@ static int read_head(const reading *r, const json_t *pair, const profile *p, nea
 
 static int add_head(const reading *r, near_head x, near_heads *to)
 {
-    for (uint32_t i = 0; i < to->n; i++)
-        if (to->chosen[i].layer == x.layer && to->chosen[i].head == x.head)
-            return REFUSE(r, "near_heads", "[%u, %u] is there twice", x.layer, x.head);
+    if (near_heads_has(to, x))
+        return REFUSE(r, "near_heads", "[%u, %u] is there twice", x.layer, x.head);
     to->chosen[to->n++] = x;
     return 0;
 }

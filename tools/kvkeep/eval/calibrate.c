@@ -38,16 +38,6 @@ static error_t parse_number(int key, const char *text, const arguments *a, eval_
     return rc;
 }
 
-static error_t add_haystack(const arguments *a, const char *name, eval_names *haystacks)
-{
-    if (haystacks->n == EVAL_MAX_NAMES) {
-        trace_bad_input(a->error, (trace_place){a->command, 0, "--haystack"}, "'%.64s' is one too many", name);
-        return EINVAL;
-    }
-    haystacks->list[haystacks->n++] = name;
-    return 0;
-}
-
 static error_t parse(int key, char *text, struct argp_state *state)
 {
     const arguments *a = state->input;
@@ -58,7 +48,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
         o->calibrate.path = text;
         return 0;
     case KEY_HAYSTACK:
-        return add_haystack(a, text, &o->needle.haystacks);
+        return eval_names_add(a, "--haystack", text, &o->needle.haystacks);
     case KEY_LOSS:
         rc = arguments_positive(a, "--loss", text, &o->calibrate.loss);
         o->calibrate.loss /= 100;

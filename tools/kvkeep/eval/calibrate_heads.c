@@ -31,6 +31,7 @@ typedef struct sample {
     double weight; /* kinds count alike, of a kind its cells, of a cell its prompts; all together are 1 */
     float *alone;  /* [heads][pages] importance by each head alone */
     float *sum;    /* [pages] by those chosen */
+    needle_reserve reserves[BUDGET_LIST_MAX]; /* of each budget, in the trial */
 } sample;
 
 typedef struct search {
@@ -134,10 +135,8 @@ static double safety_of(const search *s, const sample *x, const float *importanc
 {
     uint32_t budgets = s->c->job->o.budgets.n;
     double sum = 0;
-    for (uint32_t b = 0; b < budgets; b++) {
-        needle_reserve r = reserve_of(s, x, b);
-        sum += needle_peaks_safety(&x->peaks, &r, importance);
-    }
+    for (uint32_t b = 0; b < budgets; b++)
+        sum += needle_peaks_safety(&x->peaks, &x->reserves[b], importance);
     return sum / budgets;
 }
 
@@ -191,6 +190,8 @@ static void begin_trial(search *s, const trial *tried)
         sample *x = &s->samples[i];
         needle_peaks_weigh(&x->peaks, tried->damping, x->alone);
         memset(x->sum, 0, x->peaks.pages * sizeof *x->sum);
+        for (uint32_t b = 0; b < s->c->job->o.budgets.n; b++)
+            x->reserves[b] = reserve_of(s, x, b);
     }
 }
 
@@ -218,8 +219,8 @@ static double kept_share(const search *s, const choice *x, uint32_t kind)
     double kept = 0, all = 0;
     for (uint32_t i = 0; i < s->n; i++)
         for (uint32_t b = 0; b < budgets && s->samples[i].kind == kind; b++) {
-            needle_reserve r = reserve_of(s, &s->samples[i], b);
-            int is_kept = needle_peaks_kept(&s->samples[i].peaks, &r, x->heads, x->n);
+            const sample *y = &s->samples[i];
+            int is_kept = needle_peaks_kept(&y->peaks, &y->reserves[b], x->heads, x->n);
             if (is_kept < 0)
                 return -1;
             kept += s->samples[i].weight * is_kept;

@@ -23,14 +23,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static error_t parse_memory(const arguments *a, const char *text, uint64_t *out)
-{
-    uint64_t mib = 0;
-    error_t rc = arguments_whole(a, "--memory", text, (whole_range){1, UINT64_MAX >> 20}, &mib);
-    *out = mib << 20;
-    return rc;
-}
-
 static error_t parse_loss(const arguments *a, const char *text, double *out)
 {
     char *end;
@@ -49,7 +41,7 @@ static error_t parse(int key, char *text, struct argp_state *state)
     eval_compare_options *o = a ? &((eval_options *)a->options)->compare : NULL;
     switch (o ? key : 0) {
     case KEY_MEMORY:
-        return parse_memory(a, text, &o->memory_bytes);
+        return arguments_mib(a, "--memory", text, &o->memory_bytes);
     case KEY_CURVE:
         o->curve = true;
         return 0;

@@ -31,7 +31,7 @@ static error_t refuse(const arguments *a, const char *option, const char *text, 
     return EINVAL;
 }
 
-static error_t add_name(const arguments *a, const char *option, const char *text, eval_names *names)
+error_t eval_names_add(const arguments *a, const char *option, const char *text, eval_names *names)
 {
     if (names->n == EVAL_MAX_NAMES)
         return refuse(a, option, text, "is one too many");
@@ -43,7 +43,7 @@ static error_t add_wording(const arguments *a, eval_needle_options *o, const cha
 {
     if (strcmp(text, "tuning") != 0 && strcmp(text, "reported") != 0 && !needle_wording_find(text))
         return refuse(a, "--wording", text, "is neither tuning, reported nor the name of a wording");
-    return add_name(a, "--wording", text, &o->wordings);
+    return eval_names_add(a, "--wording", text, &o->wordings);
 }
 
 static error_t add_number(const arguments *a, const char *option, const char *text, whole_range range,
@@ -96,7 +96,7 @@ static error_t parse_option(int key, const char *text, const arguments *a, eval_
 {
     switch (key) {
     case KEY_HAYSTACK:
-        return add_name(a, "--haystack", text, &o->haystacks);
+        return eval_names_add(a, "--haystack", text, &o->haystacks);
     case KEY_WORDING:
         return add_wording(a, o, text);
     case KEY_NEEDLE:

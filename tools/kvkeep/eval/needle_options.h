@@ -2,6 +2,7 @@
 #ifndef KVKEEP_TOOLS_EVAL_NEEDLE_OPTIONS_H
 #define KVKEEP_TOOLS_EVAL_NEEDLE_OPTIONS_H
 
+#include "kvkeep/arguments.h"
 #include "kvkeep/eval/needle_run.h"
 
 #include <argp.h>
@@ -32,6 +33,9 @@ typedef struct eval_needle_options {
 extern const struct argp eval_needle_argp; /* of passkey */
 extern const struct argp eval_niah_argp;
 extern const struct argp eval_dialog_argp; /* of multi-turn */
+
+/* Returns 0, or EINVAL with the error set: there is no room for another. */
+error_t eval_names_add(const arguments *a, const char *option, const char *text, eval_names *names);
 
 /* hidden, visible or during. */
 const char *eval_question_name(needle_question question);

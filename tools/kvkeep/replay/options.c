@@ -118,14 +118,6 @@ static error_t parse_rate(const arguments *a, const char *text, replay_command *
     return rc;
 }
 
-static error_t parse_memory_limit(const arguments *a, const char *text, uint64_t *out)
-{
-    uint64_t mib = 0;
-    error_t rc = arguments_whole(a, "--memory-limit", text, (whole_range){1, UINT64_MAX >> 20}, &mib);
-    *out = mib << 20;
-    return rc;
-}
-
 /* Pages, or a share of the pool. */
 static error_t parse_watermark(const arguments *a, const char *text, replay_options *out)
 {
@@ -181,7 +173,7 @@ static error_t parse_number(int key, const char *text, const arguments *a)
     case KEY_REQUESTS:
         return arguments_whole(a, "--requests", text, any, &c->replay.max_requests);
     case KEY_MEMORY_LIMIT:
-        return parse_memory_limit(a, text, &c->replay.memory_limit);
+        return arguments_mib(a, "--memory-limit", text, &c->replay.memory_limit);
     case KEY_SPEED:
         return arguments_positive(a, "--speed", text, &c->replay.speed);
     case KEY_TOKEN_MS:
