@@ -65,8 +65,10 @@ refused 2 "kvkeep generate: field --max-tokens: '0' is too small (1 .. 214748364
 # ---- Models and files that are not there
 
 export KVKEEP_MODEL_DIR=$PWD/none
-refused 2 "$PWD/none/SmolLM2-135M-Instruct.Q4_1.gguf: no model there: name one with --model, or run tools/model-fetch" eval ppl text
-refused 2 "$PWD/none/SmolLM2-135M-Instruct.Q4_1.gguf: no model there: name one with --model, or run tools/model-fetch" generate Hello
+refused 2 "$PWD/none/SmolLM2-135M-Instruct.Q4_1.gguf: no model there: run tools/model-fetch, or set KVKEEP_MODEL to a GGUF file" eval ppl text
+refused 2 "$PWD/none/SmolLM2-135M-Instruct.Q4_1.gguf: no model there: run tools/model-fetch, or set KVKEEP_MODEL to a GGUF file" generate Hello
+refused 2 "$PWD/none/SmolLM2-135M-Instruct.Q4_1.gguf: no model there: ..." bench model
+KVKEEP_MODEL=empty refused 2 "empty: ..." bench model
 refused 2 "none.gguf: ..." eval ppl --model none.gguf text
 refused 2 "empty: ..." generate --model empty Hello
 refused 2 "none/plot.svg: cannot write: No such file or directory" eval ppl --plot none/plot.svg text

@@ -102,8 +102,8 @@ int cmd_bench(int argc, char **argv)
         return arguments_report(&error, rc);
     if (rc > 0)
         return arguments_finish_stdout();
-    if ((c.suite->ready && c.suite->ready(&error) < 0) ||
-        bench_run(c.suite->cases, *c.suite->n, &c.options, &error) < 0)
-        return arguments_report(&error, TRACE_FAILED);
-    return arguments_finish_stdout();
+    rc = c.suite->ready ? c.suite->ready(&error) : 0;
+    if (rc == 0 && bench_run(c.suite->cases, *c.suite->n, &c.options, &error) < 0)
+        rc = TRACE_FAILED;
+    return rc < 0 ? arguments_report(&error, rc) : arguments_finish_stdout();
 }

@@ -46,7 +46,7 @@ int loaded_model_open(loaded_model *m, const char *path, trace_error *error)
         find(m->path);
     if (!path && access(m->path, R_OK) != 0)
         return trace_bad_input(error, (trace_place){m->path, 0, NULL},
-                               "no model there: name one with --model, or run tools/model-fetch");
+                               "no model there: run tools/model-fetch, or set KVKEEP_MODEL to a GGUF file");
     int rc = open_parts(m, error);
     if (rc < 0)
         loaded_model_close(m);

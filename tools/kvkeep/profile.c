@@ -133,16 +133,10 @@ static int read_policy(const reading *r, profile *p)
 /* ---- Files ------------------------------------------------------------------------------------------------------ */
 
 /* What jansson says of a file may quote it, so only the place is taken over. */
-static int read_fields(const char *path, json_t **out, trace_error *error)
+static int read_fields(const char *text, size_t n, const char *path, json_t **out, trace_error *error)
 {
-    char *text;
-    size_t n;
     json_error_t wrong;
-    int rc = whole_file_read(path, &text, &n, error);
-    if (rc < 0)
-        return rc;
     *out = json_loadb(text, n, JSON_REJECT_DUPLICATES, &wrong);
-    free(text);
     uint64_t line = *out || wrong.line < 0 ? 0 : (uint64_t)wrong.line;
     return *out ? 0 : trace_bad_input(error, (trace_place){path, line, NULL}, "is no JSON");
 }
@@ -159,16 +153,28 @@ static int read_all(const reading *r, profile *p)
     return rc < 0 ? rc : read_policy(r, p);
 }
 
-int profile_read(const char *path, profile *out, trace_error *error)
+int profile_parse(const char *text, size_t n, const char *path, profile *out, trace_error *error)
 {
     profile p = {0};
     json_t *fields = NULL;
-    int rc = read_fields(path, &fields, error);
+    int rc = read_fields(text, n, path, &fields, error);
     if (rc == 0)
         rc = read_all(&(reading){path, fields, error}, &p);
     json_decref(fields);
     if (rc == 0)
         *out = p;
+    return rc;
+}
+
+int profile_read(const char *path, profile *out, trace_error *error)
+{
+    char *text;
+    size_t n;
+    int rc = whole_file_read(path, &text, &n, error);
+    if (rc < 0)
+        return rc;
+    rc = profile_parse(text, n, path, out, error);
+    free(text);
     return rc;
 }
 

@@ -23,7 +23,8 @@ typedef struct profile {
     kvk_policy_choice choice; /* keep */
 } profile;
 
-/* Bad input: what is no profile, or contradicts itself. */
+/* The n bytes of a file. Bad input: what is no profile, or contradicts itself. */
+int profile_parse(const char *text, size_t n, const char *path, profile *out, trace_error *error);
 int profile_read(const char *path, profile *out, trace_error *error);
 
 /* Bad input: a profile of a model of another shape. */
