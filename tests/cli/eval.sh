@@ -96,6 +96,9 @@ succeeds eval compare --suggest --loss 50% --tokens 160 --policy h2o --budget 64
 if command -v gnuplot >/dev/null; then
     succeeds eval compare --tokens 160 --curve --policy h2o --budget 40% --budget 60% --plot plot.svg text
     grep -q "</svg>" plot.svg || complain "no drawing"
+    grep -q "Keys found" plot.svg && complain "recall is drawn of a text that is too short for it"
+    succeeds eval compare --tokens 256 --curve --policy streaming --budget 50% --plot plot.svg text
+    grep -q "Keys found" plot.svg || complain "recall is not drawn"
 fi
 
 # ---- record

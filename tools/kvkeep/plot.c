@@ -19,10 +19,20 @@ static void write_points(FILE *script, const samples *s)
     fputs("end_of_curve\n", script);
 }
 
+static void write_terminal(FILE *script, uint32_t panels)
+{
+    fprintf(script, "set terminal svg size 960,%u dynamic font 'sans,14' background rgb 'white'\n", 540 * panels);
+}
+
+static void write_labels(FILE *script, const char *title, const char *x_label)
+{
+    fprintf(script, "set grid\nset title '%s'\nset xlabel '%s'\n", title, x_label);
+}
+
 static void write_head(FILE *script, const char *title, const char *x_label)
 {
-    fputs("set terminal svg size 960,540 dynamic font 'sans,14' background rgb 'white'\n", script);
-    fprintf(script, "set grid\nset title '%s'\nset xlabel '%s'\n", title, x_label);
+    write_terminal(script, 1);
+    write_labels(script, title, x_label);
 }
 
 /* The first curve is broad and pale, so that the second one shows where they are the same. */
@@ -61,15 +71,19 @@ static void write_curve(FILE *script, const plot_curve *c, uint32_t number)
 }
 
 /* More curves than colours are told apart by their dashes. */
-static void write_curves_script(FILE *script, const plot_curves *p)
+static void write_panel(FILE *script, const plot_curves *p)
 {
     static const char *const colours[] = {"#000000", "#7f7f7f", "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728",
                                           "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#17becf", "#08306b"};
     const uint32_t n_colours = sizeof colours / sizeof colours[0];
-    write_head(script, p->title, p->x_label);
+    write_labels(script, p->title, p->x_label);
     fprintf(script, "set key outside right top\nset ylabel '%s'\n", p->y_label);
-    if (p->y_most > 0)
+    if (p->is_share)
+        fputs("set yrange [-0.02:1.02]\n", script);
+    else if (p->y_most > 0)
         fprintf(script, "set yrange [*:%.17g]\n", p->y_most);
+    else
+        fputs("set yrange [*:*]\n", script);
     for (uint32_t i = 0; i < p->n; i++)
         write_curve(script, &p->curves[i], i);
     for (uint32_t i = 0; i < p->n; i++)
@@ -78,6 +92,15 @@ static void write_curves_script(FILE *script, const plot_curves *p)
                 "title \"%s\" noenhanced",
                 i ? "," : "plot", i, colours[i % n_colours], i / n_colours + 1, p->curves[i].name);
     fputc('\n', script);
+}
+
+static void write_curves_script(FILE *script, const plot_curves *panels, uint32_t n)
+{
+    write_terminal(script, n);
+    fprintf(script, "set multiplot layout %u,1\n", n);
+    for (uint32_t i = 0; i < n; i++)
+        write_panel(script, &panels[i]);
+    fputs("unset multiplot\n", script);
 }
 
 /* Each place is a box with its share written in it, so that no colour has to be guessed. */
@@ -199,12 +222,12 @@ int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error)
     return rc;
 }
 
-int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error)
+int plot_draw_curves(const plot_curves *panels, uint32_t n, FILE *out, trace_error *error)
 {
     FILE *script;
     if (open_script(&script, error) < 0)
         return TRACE_FAILED;
-    write_curves_script(script, p);
+    write_curves_script(script, panels, n);
     int rc = draw(script, out, error);
     fclose(script);
     return rc;

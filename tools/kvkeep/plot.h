@@ -41,6 +41,7 @@ typedef struct plot_curves {
     const plot_curve *curves;
     uint32_t n;
     double y_most; /* what is higher is left out, so that it does not flatten the rest; 0: nothing is */
+    bool is_share; /* y is from 0 to 1 */
 } plot_curves;
 
 /* Shares from 0 to 1 as colours. */
@@ -61,7 +62,7 @@ int plot_draw_bars(const plot_bars *p, FILE *out, trace_error *error);
 /* The same of a map; names must not hold quotes. */
 int plot_draw_map(const plot_map *p, FILE *out, trace_error *error);
 
-/* The same of any number of curves with a few points each. */
-int plot_draw_curves(const plot_curves *p, FILE *out, trace_error *error);
+/* The same of any number of curves with a few points each, in n panels one below the other. */
+int plot_draw_curves(const plot_curves *panels, uint32_t n, FILE *out, trace_error *error);
 
 #endif

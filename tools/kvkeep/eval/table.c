@@ -148,51 +148,92 @@ int eval_table_print(const eval_table *t)
 /* ---- Drawing ---------------------------------------------------------------------------------------------------- */
 
 #define TITLE "Perplexity within a budget, up to a quarter above that of full"
+#define KEPT "share of the pages kept"
 static const double most_shown = 1.25; /* of full's: a model that broke down is not compared any more */
 
+typedef double (*value_fn)(const eval_table *t, uint32_t row);
+
+static double perplexity_of(const eval_table *t, uint32_t row)
+{
+    return exp(eval_estimate_of(t->rows[row].nll, t->rows[row].n).mean);
+}
+
+static double recall_of(const eval_table *t, uint32_t row)
+{
+    return t->recall[row];
+}
+
 /* The curve of one policy and type, over the budgets. Returns its points. */
-static uint32_t points_of(const eval_table *t, uint32_t first, plot_point *points)
+static uint32_t points_of(const eval_table *t, uint32_t first, value_fn value, plot_point *points)
 {
     uint32_t each = t->job->o.policies.n, n = 0;
     for (uint32_t b = 0; b < t->job->o.budgets.n; b++) {
-        const eval_measured *m = &t->rows[first + b * each];
-        points[n++] = (plot_point){m->kept_share, exp(eval_estimate_of(m->nll, m->n).mean)};
+        uint32_t row = first + b * each;
+        points[n++] = (plot_point){t->rows[row].kept_share, value(t, row)};
     }
     return n;
 }
 
-static void set_curves(const eval_table *t, plot_curve *curves, char (*names)[KVK_MAX_POLICY_TEXT], plot_point *points)
+/* What a drawing is made of: two panels at most, of as many curves each. */
+typedef struct drawing {
+    plot_curve *curves;                 /* [2][n] */
+    plot_point *points;                 /* [2][configs] */
+    char (*names)[KVK_MAX_POLICY_TEXT]; /* [n] */
+    uint32_t n;
+} drawing;
+
+static int drawing_open(const eval_table *t, drawing *d)
+{
+    d->n = t->job->o.n_kv_types * t->job->o.policies.n;
+    d->curves = calloc(2 * (size_t)d->n, sizeof *d->curves);
+    d->points = calloc(2 * (size_t)t->configs.n, sizeof *d->points);
+    d->names = calloc(d->n, sizeof *d->names);
+    return d->curves && d->points && d->names
+               ? 0
+               : trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
+}
+
+static void drawing_close(drawing *d)
+{
+    free(d->curves);
+    free(d->points);
+    free(d->names);
+}
+
+static const plot_curve *set_curves(const eval_table *t, uint32_t panel, value_fn value, drawing *d)
 {
     const eval_options *o = &t->job->o;
+    plot_curve *curves = d->curves + (size_t)panel * d->n;
+    plot_point *points = d->points + (size_t)panel * t->configs.n;
     for (uint32_t type = 0; type < o->n_kv_types; type++)
         for (uint32_t p = 0; p < o->policies.n; p++) {
             uint32_t i = type * o->policies.n + p, first = type * o->policies.n * o->budgets.n + p;
             const eval_config *c = t->rows[first].config;
-            snprintf(names[i], sizeof names[i], "%.400s%s%s", c->name, o->n_kv_types > 1 ? " " : "",
+            snprintf(d->names[i], sizeof d->names[i], "%.400s%s%s", c->name, o->n_kv_types > 1 ? " " : "",
                      o->n_kv_types > 1 ? eval_kv_type_name(c->kv_type) : "");
-            curves[i] = (plot_curve){names[i], points, points_of(t, first, points)};
+            curves[i] = (plot_curve){d->names[i], points, points_of(t, first, value, points)};
             points += curves[i].n;
         }
+    return curves;
 }
 
-int eval_table_draw(const eval_table *t, FILE *drawing)
+static int draw_panels(const eval_table *t, drawing *d, FILE *out)
 {
-    const eval_options *o = &t->job->o;
-    uint32_t n = o->n_kv_types * o->policies.n;
-    plot_curve *curves = calloc(n, sizeof *curves);
-    plot_point *points = calloc(t->configs.n, sizeof *points);
-    char(*names)[KVK_MAX_POLICY_TEXT] = calloc(n, sizeof *names);
-    int rc = TRACE_FAILED;
-    if (curves && points && names) {
-        set_curves(t, curves, names, points);
-        double full = exp(eval_estimate_of(t->rows[0].nll, t->rows[0].n).mean);
-        plot_curves p = {TITLE, "share of the pages kept", "perplexity", curves, n, most_shown * full};
-        rc = plot_draw_curves(&p, drawing, t->job->error);
-    } else {
-        trace_failed(t->job->error, (trace_place){"plot", 0, NULL}, "out of memory");
-    }
-    free(curves);
-    free(points);
-    free(names);
+    const plot_curve *curves = set_curves(t, 0, perplexity_of, d);
+    plot_curves panels[2] = {{TITLE, KEPT, "perplexity", curves, d->n, most_shown * perplexity_of(t, 0), false}};
+    uint32_t n = 1;
+    if (t->recall && t->job->o.compare.recall)
+        panels[n++] = (plot_curves){
+            "Keys found in repeated filler", KEPT, "recall", set_curves(t, 1, recall_of, d), d->n, 0, true};
+    return plot_draw_curves(panels, n, out, t->job->error);
+}
+
+int eval_table_draw(const eval_table *t, FILE *out)
+{
+    drawing d;
+    int rc = drawing_open(t, &d);
+    if (rc == 0)
+        rc = draw_panels(t, &d, out);
+    drawing_close(&d);
     return rc;
 }

@@ -26,8 +26,8 @@ int eval_table_print_json(const eval_table *t, eval_table_more more);
 /* A table for people. */
 int eval_table_print(const eval_table *t);
 
-/* The share kept against perplexity, a curve for each policy. */
-int eval_table_draw(const eval_table *t, FILE *drawing);
+/* The share kept against perplexity, and against recall where there is any: a curve for each policy. */
+int eval_table_draw(const eval_table *t, FILE *out);
 
 /* For tables: a number, or - where there is none; a change with its error, in percent. */
 void eval_print_number(int width, int digits, double x);

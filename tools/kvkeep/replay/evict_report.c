@@ -138,11 +138,11 @@ static int draw_curves(const evict_table *t, FILE *drawing, trace_error *error)
     uint32_t n_budgets = t->n / t->per_budget;
     plot_curve *curves = calloc(t->per_budget, sizeof *curves);
     plot_point *points = calloc(t->n, sizeof *points);
-    plot_curves p = {TITLE, "budget, share of the text", WHAT, curves, t->per_budget, 0};
+    plot_curves p = {TITLE, "budget, share of the text", WHAT, curves, t->per_budget, 0, false};
     int rc = trace_failed(error, (trace_place){"plot", 0, NULL}, "out of memory");
     if (curves && points) {
         set_curves(t, curves, points, n_budgets);
-        rc = plot_draw_curves(&p, drawing, error);
+        rc = plot_draw_curves(&p, 1, drawing, error);
     }
     free(curves);
     free(points);
